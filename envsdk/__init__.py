@@ -1,0 +1,1 @@
+"""Author tasks, run them in sandboxes, prove their verifiers."""

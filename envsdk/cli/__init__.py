@@ -1,0 +1,1 @@
+"""The command line: one command a file, found and mounted by `envsdk.cli.app`."""

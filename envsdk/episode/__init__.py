@@ -1,0 +1,1 @@
+"""Episodes: one attempt at a task by a policy, and the record of it."""

@@ -1,0 +1,1 @@
+"""Sandboxes: the protocol, its back ends, and the suite that proves them."""

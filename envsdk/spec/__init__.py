@@ -1,0 +1,1 @@
+"""Task specification: records, reading, writing, validation."""
