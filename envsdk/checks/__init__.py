@@ -1,0 +1,1 @@
+"""Checks: questions asked of a verifier before it may teach."""

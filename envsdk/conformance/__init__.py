@@ -1,0 +1,1 @@
+"""Conformance: case files with right answers, and the judges of them."""

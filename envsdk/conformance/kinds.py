@@ -1,0 +1,7 @@
+"""The kinds of case that envsdk itself can judge."""
+
+from __future__ import annotations
+
+from envsdk.conformance.run import Judge
+
+KINDS: dict[str, Judge] = {}
