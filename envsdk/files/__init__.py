@@ -1,0 +1,1 @@
+"""Files that survive: rows in JSONL, archives unpacked whole or not at all, bytes of commands as text."""
