@@ -1,0 +1,1 @@
+"""Fakes shared by the tests: small working stand-ins, never mocks."""
