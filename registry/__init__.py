@@ -1,1 +1,4 @@
-"""Placeholder head; its owner writes it."""
+"""A database of tasks with measured difficulty: queries, calibration, saturation, versioned task sets.
+
+`registry.client.open_registry` is the door; everything else is a room behind it.
+"""

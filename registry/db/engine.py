@@ -1,0 +1,152 @@
+"""Open a database: SQLite as the embedded default, PostgreSQL when one machine is not enough.
+
+`open_database` brings the schema up to date first. SQLite runs in WAL mode with a busy timeout, and a transaction that
+will write takes the write lock at its start (``BEGIN IMMEDIATE``): two writers queue instead of failing half-way. On
+PostgreSQL writers of derived data queue on one advisory lock, so that outcomes are folded in the order of their ids.
+Every failure of the driver leaves as a `StoreError` with a code (``database_locked``, ``database_read_only``,
+``database_full``, ``database_unreachable``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.orm import Session
+
+from envsdk.errors import StoreError, UsageError
+
+BUSY_TIMEOUT_S = 30.0
+_WRITER_LOCK = 0x656E7673  # any fixed number: the key of PostgreSQL's advisory lock
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An open database. `reading` and `writing` are the only ways to touch it."""
+
+    engine: Engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is the embedded database."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that sees one consistent state and is rolled back at the end."""
+        with _as_store_errors(self.engine), Session(self.engine) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session that holds the write lock from its start and commits at the end, or leaves nothing."""
+        with (
+            _as_store_errors(self.engine),
+            self.engine.connect().execution_options(envsdk_write=True) as connection,
+            Session(connection) as session,
+            session.begin(),
+        ):
+            if not self.is_sqlite:
+                session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITER_LOCK})
+            yield session
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
+
+
+def open_database(url: str, *, upgrade: bool = True) -> Database:
+    """Open ``url`` (``sqlite:///path`` or ``postgresql+psycopg://...``) and bring its schema up to date.
+
+    Raises:
+        UsageError: not such a URL (``bad_registry_url``).
+        StoreError: the database cannot be opened, or its schema is newer than this program.
+    """
+    database = Database(_engine(url))
+    if upgrade:
+        from registry.db.schema import bring_up_to_date  # noqa: PLC0415 - alembic is heavy; callers may skip it
+
+        with _as_store_errors(database.engine):
+            bring_up_to_date(database.engine)
+    return database
+
+
+def _engine(url: str) -> Engine:
+    if url.startswith(("postgresql://", "postgres://")):
+        url = "postgresql+psycopg://" + url.split("://", 1)[1]
+    if not url.startswith(("sqlite:///", "postgresql+psycopg://")):
+        raise UsageError(
+            f"{url!r} is not a registry's database",
+            code="bad_registry_url",
+            hint="use sqlite:///PATH, postgresql+psycopg://USER@HOST/NAME, or the URL of a registry server",
+        )
+    try:
+        if url.startswith("sqlite"):
+            return _sqlite(url)
+        return create_engine(url, pool_pre_ping=True, pool_size=8)
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise UsageError(f"{url!r} is not a database URL: {error}", code="bad_registry_url") from error
+
+
+def _sqlite(url: str) -> Engine:
+    path = url.removeprefix("sqlite:///")
+    if path and path != ":memory:":
+        try:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make the folder of {path}: {error}", code="database_unreachable") from error
+    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+    event.listen(engine, "connect", _on_connect)
+    event.listen(engine, "begin", _on_begin)
+    return engine
+
+
+def _on_connect(connection: Any, _record: Any) -> None:
+    # The driver's own implicit BEGIN would take the write lock too late; _on_begin sends the right one.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA synchronous = NORMAL")
+    cursor.execute("PRAGMA cache_size = -65536")
+    # A read-only file or folder refuses the mode; reading still works, and a write says so itself.
+    with suppress(connection.OperationalError):
+        cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.close()
+
+
+def _on_begin(connection: Connection) -> None:
+    write = connection.get_execution_options().get("envsdk_write", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+_CODES = (
+    ("readonly", "database_read_only", "give the file and its folder write permission, or use another registry"),
+    ("read-only", "database_read_only", "connect to the primary, or use another registry"),
+    ("locked", "database_locked", "another process holds the write lock; try again when it has finished"),
+    ("disk is full", "database_full", "free some disk space; nothing was half-written"),
+    ("no space left", "database_full", "free some disk space; nothing was half-written"),
+    ("unable to open", "database_unreachable", "check the path and its permissions"),
+    ("connection", "database_unreachable", "check that the server runs and the URL is right"),
+    ("malformed", "database_corrupt", "restore a backup (`envsdk registry backup` makes them)"),
+    ("not a database", "database_corrupt", "the file is no SQLite database; check the path"),
+)
+
+
+@contextmanager
+def _as_store_errors(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except DBAPIError as error:
+        said = str(error.orig or error).strip()
+        where = engine.url.render_as_string(hide_password=True)
+        for needle, code, hint in _CODES:
+            if needle in said.lower():
+                raise StoreError(
+                    f"the registry's database failed: {said}", code=code, hint=hint, where=where
+                ) from error
+        raise StoreError(f"the registry's database failed: {said}", code="database_failed", where=where) from error
