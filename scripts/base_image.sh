@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# The base image of the bundled tasks: a minimal Debian with Python, made by debootstrap. Its file tree stays in the data
+# folder as bubblewrap's root; where an engine answers, the same tree is imported as its image.
+#
+#   scripts/base_image.sh      exit 3 where neither a tree nor an image can be had
+source "$(dirname "$0")/lib.sh"
+
+read -r IMAGE TREE < <("$PY" -c 'from envsdk.home import BASE_IMAGE, rootfs_dir; print(BASE_IMAGE, rootfs_dir())')
+SUITE="bookworm"
+PACKAGES="python3,python3-pytest,procps,util-linux"
+MIRROR="${ENVSDK_DEBIAN_MIRROR:-http://deb.debian.org/debian}"
+RECIPE_VERSION="1 $SUITE $PACKAGES"  # raise the number when furnish() changes
+
+furnish() {
+    local tree="$1"
+    chroot "$tree" useradd --create-home --uid 1000 --shell /bin/sh agent
+    mkdir -p "$tree/app" "$tree/logs/verifier" "$tree/tests"
+    chroot "$tree" chown agent:agent /app
+    rm -rf "$tree"/var/cache/apt/archives/*.deb "$tree"/var/lib/apt/lists/* "$tree"/var/log/*.log
+    # The engine and bubblewrap mount their own: an image must not carry the build machine's.
+    : >"$tree/etc/resolv.conf"
+    echo "$RECIPE_VERSION" >"$tree/etc/envsdk-base"
+}
+
+make_tree() {
+    [[ "$(cat "$TREE/etc/envsdk-base" 2>/dev/null)" != "$RECIPE_VERSION" ]] || return 0
+    [[ $EUID -eq 0 ]] || { warn "the base image is not made yet, and only root can make it"; return 3; }
+    have debootstrap || { warn "the base image is not made yet, and debootstrap is not installed"; return 3; }
+    local growing="$TREE.making"
+    say "making the base image's file tree with debootstrap (about a minute)"
+    mkdir -p "$(dirname "$TREE")"
+    rm -rf --one-file-system "$growing"  # what an interrupted run left
+    debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$growing" "$MIRROR" </dev/null |
+        sed -u -n 's/^I: \(Retrieving\|Unpacking the base\|Configuring the base\|Base system\).*/    &/p' |
+        awk 'NR % 20 == 1 || /base|Base/' >&2 || {
+        tail -n 5 "$growing/debootstrap/debootstrap.log" >&2 2>/dev/null || true
+        rm -rf --one-file-system "$growing"
+        warn "debootstrap failed with mirror $MIRROR (ENVSDK_DEBIAN_MIRROR names another)"
+        return 3
+    }
+    furnish "$growing"
+    rm -rf --one-file-system "$TREE"
+    mv "$growing" "$TREE"
+}
+
+import_image() {
+    have docker && timeout 20 docker version >/dev/null 2>&1 || return 0
+    local recipe
+    recipe="$(docker image inspect --format '{{index .Config.Labels "envsdk.recipe"}}' "$IMAGE" 2>/dev/null || true)"
+    [[ $recipe != "$RECIPE_VERSION" ]] || return 0
+    say "importing $IMAGE into the Docker engine"
+    tar --numeric-owner -C "$TREE" -c . |
+        docker import --change 'CMD ["/bin/sh"]' --change "LABEL envsdk.recipe=\"$RECIPE_VERSION\"" - "$IMAGE" >&2
+}
+
+both() {
+    make_tree
+    import_image
+}
+
+with_lock "$TREE.lock" both

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# All tests, the fast ones first; arguments go to pytest. Called through scripts/with.sh.
+source "$(dirname "$0")/lib.sh"
+
+if [[ $# -gt 0 ]]; then exec "$PY" -m pytest "$@"; fi
+
+say "making the small models"
+"$PY" -c 'from trainer.models import small_model_dir, tiny_model_dir; small_model_dir(progress=print); tiny_model_dir(progress=print)' >&2
+status=0
+# A vLLM engine takes every core and gigabytes of memory: those tests run one at a time, after all others.
+say "tests without an inference engine, two at a time"
+"$PY" -m pytest -n 2 --dist loadgroup -m "not vllm" --durations=15 || status=$?
+say "tests with a real inference engine, one at a time"
+"$PY" -m pytest -m vllm --durations=15 || status=$?
+[[ $status -eq 0 ]] && say "all tests passed" || warn "tests failed"
+exit "$status"
