@@ -45,8 +45,31 @@ class AgentSpec(Frozen):
     user: str = "agent"
 
 
+class HealthCheck(Frozen):
+    """When a container counts as up."""
+
+    command: str
+    interval_s: float = Field(default=0.2, gt=0)
+    timeout_s: float = Field(default=5.0, gt=0)
+    retries: int = Field(default=50, ge=1)
+
+
+class McpServer(Frozen):
+    """A tool server that the agent may call, as Harbor declares it."""
+
+    name: str
+    transport: Literal["sse", "streamable-http", "stdio", "http"] = "sse"
+    url: str | None = None
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    headers: dict[str, str] = Field(default_factory=dict)
+
+
 class ContainerSpec(Frozen):
-    """The box the agent acts in. ``image`` or ``environment/Dockerfile``; neither only for pure text tasks."""
+    """The box the agent acts in: ``image``, else ``environment/Dockerfile``.
+
+    Values of ``env`` may hold ``${NAME}`` or ``${NAME:-default}``: see `envsdk.spec.environ`.
+    """
 
     image: str | None = None
     workdir: str = "/app"
@@ -54,15 +77,8 @@ class ContainerSpec(Frozen):
     limits: Limits = Limits()
     network: NetworkMode = "none"
     allowed_hosts: tuple[str, ...] = ()
-
-
-class HealthCheck(Frozen):
-    """When a service counts as up."""
-
-    command: str
-    interval_s: float = Field(default=0.2, gt=0)
-    timeout_s: float = Field(default=5.0, gt=0)
-    retries: int = Field(default=50, ge=1)
+    healthcheck: HealthCheck | None = None
+    mcp_servers: tuple[McpServer, ...] = ()
 
 
 class ServiceSpec(Frozen):
@@ -133,8 +149,26 @@ class Budget(Frozen):
     episode_tokens: int = Field(default=16384, ge=1)
 
 
+class StepSpec(Frozen):
+    """One step of a task that has several: files in ``steps/<name>/``. Clocks that are absent are the task's.
+
+    ``min_reward`` is the gate, by reward name: below it the steps after this one are not begun.
+    """
+
+    name: str = Field(pattern=r"^[\w][\w.\-]{0,100}$")
+    instruction: str
+    episode_s: float | None = Field(default=None, gt=0)
+    verify_s: float | None = Field(default=None, gt=0)
+    min_reward: dict[str, float] = Field(default_factory=dict)
+    artifacts: tuple[str, ...] = ()
+
+
 class TaskSpec(Frozen):
-    """A task as data. Identity is content: see `envsdk.digest` for which part each digest covers."""
+    """A task as data. Identity is content: see `envsdk.digest` for which part each digest covers.
+
+    ``container`` is `None` only for pure text tasks, which need no sandbox. A task with ``steps`` has one instruction a
+    step, and its own is empty; ``step_reward`` says how theirs become one. ``metadata`` is the free table without ours.
+    """
 
     slug: str = Field(pattern=r"^[\w][\w.\- ]{0,200}$")
     instruction: str
@@ -144,6 +178,8 @@ class TaskSpec(Frozen):
     verifier: VerifierSpec = VerifierSpec()
     budget: Budget = Budget()
     artifacts: tuple[str, ...] = ()
+    steps: tuple[StepSpec, ...] = ()
+    step_reward: Literal["mean", "final"] = "mean"
     family: str = ""
     level: dict[str, str | int | float | bool] = Field(default_factory=dict)
     seed: int | None = None
