@@ -1,0 +1,142 @@
+"""What the tests need from the machine: probed once, skipped loudly where it is missing, refused under ``CI=true``.
+
+A test says what it needs with a marker. Where that is missing the test is skipped, and a table at the end of the run says
+what was skipped, how often, why, and what would bring it. With ``CI=true`` any skip fails the run, but those whose reason
+begins with ``pending:`` (case kinds that a named later part brings).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+MISSING = "not available: "
+ALLOWED = "pending:"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One marker: ``lacking`` tells why the machine cannot run such tests, or nothing where it can."""
+
+    lacking: Callable[[], str]
+    fix: str
+
+
+def _answers(*command: str, timeout_s: float = 30) -> str:
+    """Why a command does not succeed, or nothing."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
+    except FileNotFoundError:
+        return f"{command[0]} is not installed"
+    except subprocess.TimeoutExpired:
+        return f"{command[0]} did not answer in {timeout_s:.0f} s"
+    said = done.stderr.decode(errors="replace").strip().splitlines() or [f"status {done.returncode}"]
+    return "" if done.returncode == 0 else f"{command[0]}: {said[-1][:200]}"
+
+
+@functools.cache
+def _docker() -> str:
+    from envsdk.home import BASE_IMAGE
+
+    return _answers("docker", "version") or _answers("docker", "image", "inspect", BASE_IMAGE)
+
+
+@functools.cache
+def _bubblewrap() -> str:
+    from envsdk.home import rootfs_dir
+
+    root = rootfs_dir()
+    if not (root / "bin").exists():
+        return f"no base file tree at {root}"
+    return _answers("bwrap", "--unshare-all", "--ro-bind", str(root), "/", "/bin/true")
+
+
+@functools.cache
+def _vllm() -> str:
+    lacking = [name for name in ("torch", "transformers", "vllm") if importlib.util.find_spec(name) is None]
+    return f"not installed: {', '.join(lacking)}" if lacking else ""
+
+
+@functools.cache
+def _postgres() -> str:
+    url = os.environ.get("ENVSDK_TEST_POSTGRES", "")
+    if not url:
+        return "ENVSDK_TEST_POSTGRES names no server"
+    import psycopg
+
+    try:
+        psycopg.connect(url.replace("postgresql+psycopg://", "postgresql://"), connect_timeout=5).close()
+    except psycopg.OperationalError as error:
+        return str(error).splitlines()[0]
+    return ""
+
+
+@functools.cache
+def chromium() -> str | None:
+    """The browser that tests drive."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+def _browser() -> str:
+    return "" if chromium() else "no Chromium on the PATH"
+
+
+NEEDS = {
+    "docker": Need(_docker, "make setup as root, or start the engine and run scripts/base_image.sh"),
+    "bubblewrap": Need(_bubblewrap, "make setup as root"),
+    "vllm": Need(_vllm, "make setup"),
+    "postgres": Need(_postgres, "make test starts one; or set ENVSDK_TEST_POSTGRES"),
+    "browser": Need(_browser, "apt-get install chromium"),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker, need in NEEDS.items():
+        if item.get_closest_marker(marker) is not None and (why := need.lacking()):
+            pytest.skip(f"{MISSING}{marker} - {why} - {need.fix}")
+
+
+def _skips(reporter: pytest.TerminalReporter) -> Iterator[str]:
+    for report in reporter.stats.get("skipped", []):
+        if isinstance(report.longrepr, tuple):
+            yield report.longrepr[2].removeprefix("Skipped: ")
+
+
+def _reporter(config: pytest.Config) -> pytest.TerminalReporter | None:
+    return config.pluginmanager.get_plugin("terminalreporter")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    counts = Counter(_skips(terminalreporter))
+    if not counts:
+        return
+    terminalreporter.section("WHAT WAS SKIPPED AND WHY", sep="!", bold=True, yellow=True)
+    for reason, number in counts.most_common():
+        terminalreporter.line(f"{number:5d} x {reason}")
+    if os.environ.get("CI") == "true" and any(not reason.startswith(ALLOWED) for reason in counts):
+        terminalreporter.line("CI=true: a skip that is not pending fails the run", red=True)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    reporter = _reporter(session.config)
+    if reporter is None or os.environ.get("CI") != "true" or exitstatus != pytest.ExitCode.OK:
+        return  # a worker of xdist reports to the one that has the reporter
+    if any(not reason.startswith(ALLOWED) for reason in _skips(reporter)):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """Path of a Chromium that answers; tests that use it carry the marker ``browser``."""
+    path = chromium()
+    assert path is not None, "the marker browser is missing on this test"
+    return path
