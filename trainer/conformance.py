@@ -1,7 +1,0 @@
-"""The kinds of case that the trainer can judge."""
-
-from __future__ import annotations
-
-from envsdk.conformance.run import Judge
-
-KINDS: dict[str, Judge] = {}

@@ -1,0 +1,1 @@
+"""Discrete-event simulation of the scheduler's own decisions, for sizes that no machine here has."""
