@@ -111,6 +111,6 @@ def _check_size(entries: Sequence[TreeEntry]) -> list[Problem]:
             code="tree_too_large",
             file=largest.path,
             message=f"{len(entries)} files of {total:,} bytes in all, {largest.size:,} in this one",
-            hint=f"keep a task within {MAX_TREE_ENTRIES:,} files and {MAX_TREE_BYTES >> 30} GiB; fetch data in the image build",
+            hint=f"keep a task within {MAX_TREE_ENTRIES:,} files and {MAX_TREE_BYTES >> 30} GiB; fetch data at build",
         )
     ]

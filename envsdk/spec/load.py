@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -74,7 +75,7 @@ def load_with_warnings(path: Path) -> tuple[Task, list[Problem]]:
     return Task(spec=spec, digests=digests, root=directory.root, oracle=oracle), problems
 
 
-def read_spec(directory: TaskDirectory) -> tuple[TaskSpec | None, dict[str, object], list[Problem]]:
+def read_spec(directory: TaskDirectory) -> tuple[TaskSpec | None, dict[str, Any], list[Problem]]:
     """What a directory says, the raw tables, and every problem; the spec is `None` where an error forbids one."""
     problems = list(directory.problems)
     raw, found = parse_toml(directory)

@@ -1,8 +1,8 @@
 """What the tables of ``task.toml`` and the files beside it mean, as a `TaskSpec`. Pure: reads no disk.
 
-Absent fields mean what they mean to whom the file was written for. A file with ``[metadata.envsdk]`` is ours: no
-network, a fresh sandbox for the verifier, the user ``agent``. Any other is Harbor's: public network, the verifier in the
-agent's box, the user root.
+An absent field means what it means to whom the file was written for. A file with ``[metadata.envsdk]`` is ours: no
+network, a fresh sandbox for the verifier, the user ``agent``. Any other is Harbor's: public network, the verifier in
+the agent's box, the user root.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ class ContainerSpec(Frozen):
 class ServiceSpec(Frozen):
     """A container beside the agent's, reachable by its name on the episode's internal network.
 
-    ``image`` names an image; else the folder ``environment/services/<name>/`` holds its Dockerfile. The agent never sees
-    its files.
+    ``image`` names an image; else the folder ``environment/services/<name>/`` holds its Dockerfile. The agent never
+    sees its files.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")

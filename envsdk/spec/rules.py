@@ -1,4 +1,4 @@
-"""What makes a directory a valid task beyond the types of its tables: files that must be there, values that must agree."""
+"""What makes a directory a valid task beyond its tables' types: files that must be there, values that must agree."""
 
 from __future__ import annotations
 
@@ -135,7 +135,8 @@ def check_files(directory: TaskDirectory, toml: TaskToml) -> tuple[Beside, list[
 def _check_instructions(
     directory: TaskDirectory, instruction: str | None, steps: Mapping[str, str]
 ) -> Iterator[Problem]:
-    files = {f"steps/{name}/instruction.md": text for name, text in steps.items()} or {"instruction.md": instruction}
+    files: dict[str, str | None] = {f"steps/{name}/instruction.md": text for name, text in steps.items()}
+    files = files or {"instruction.md": instruction}
     for file, text in files.items():
         if not directory.is_file(file):
             yield Problem(code="missing_file", file=file, message="is missing", hint="say what the agent is to do")

@@ -44,6 +44,8 @@ class OwnTable(BaseModel):
 
 
 class HealthcheckTable(Table):
+    """When a container counts as up."""
+
     command: str
     interval_sec: Seconds | None = None
     timeout_sec: Seconds | None = None
@@ -53,6 +55,8 @@ class HealthcheckTable(Table):
 
 
 class McpServerTable(Table):
+    """A tool server the agent may call."""
+
     name: str
     transport: Literal["sse", "streamable-http", "stdio", "http"] = "sse"
     url: str | None = None
@@ -62,6 +66,8 @@ class McpServerTable(Table):
 
 
 class TpuTable(Table):
+    """Accelerators; kept, never provided here."""
+
     type: str
     topology: str
 
@@ -91,6 +97,8 @@ class EnvironmentTable(Table):
 
 
 class AgentTable(Table):
+    """``[agent]``: the attempt's clock, user and network."""
+
     timeout_sec: Seconds | None = None
     user: UserName | None = None
     network_mode: HarborNetwork | None = None
@@ -98,6 +106,8 @@ class AgentTable(Table):
 
 
 class CollectTable(Table):
+    """``[[verifier.collect]]``: a command that gathers evidence before the agent's box ends."""
+
     command: str
     service: str | None = None
     timeout_sec: Seconds | None = None
@@ -105,6 +115,8 @@ class CollectTable(Table):
 
 
 class VerifierTable(Table):
+    """``[verifier]``: clock, user, network, and the box it runs in."""
+
     timeout_sec: Seconds | None = None
     env: dict[str, str] = {}
     user: UserName | None = None
@@ -116,10 +128,14 @@ class VerifierTable(Table):
 
 
 class SolutionTable(Table):
+    """``[solution]``: the oracle's environment."""
+
     env: dict[str, str] = {}
 
 
 class ArtifactTable(Table):
+    """What a fresh verifier box is given; a plain string is its ``source``."""
+
     source: str
     destination: str | None = None
 
@@ -130,6 +146,8 @@ class ArtifactTable(Table):
 
 
 class StepTable(Table):
+    """``[[steps]]``: one step; its files are in ``steps/<name>/``."""
+
     name: str
     agent: AgentTable = AgentTable()
     verifier: VerifierTable = VerifierTable()
@@ -139,6 +157,8 @@ class StepTable(Table):
 
 
 class AuthorTable(Table):
+    """One author."""
+
     name: str
     email: str | None = None
 
@@ -154,6 +174,8 @@ class NameTable(Table):
 
 
 class OwnAgentTable(OwnTable):
+    """How a policy meets the task."""
+
     protocol: Protocol | None = None
     system: str = ""
     examples: list[Annotated[Example, Field(strict=False)]] = []
@@ -168,6 +190,8 @@ class OwnContainerTable(OwnTable):
 
 
 class OwnVerifierTable(OwnTable):
+    """Kind, entry and range of the verifier."""
+
     kind: Literal["text", "state", "script"] = "script"
     entry: str = ""
     low: float = 0.0
@@ -183,6 +207,8 @@ class OwnVerifierTable(OwnTable):
 
 
 class OwnBudgetTable(OwnTable):
+    """Clocks and bounds that Harbor has not."""
+
     acquire_s: Seconds | None = None
     setup_s: Seconds | None = None
     step_s: Seconds | None = None
