@@ -1,0 +1,66 @@
+"""Errors as pages and as envelopes: the same code, message and hint on both, and what to do next."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from envsdk.cli.envelope import failure
+from envsdk.cli.envelope import render as render_json
+from envsdk.errors import EnvsdkError, StoreError, UsageError
+from registry.web.render import html, prefers_json
+
+_STATUS_OF_CODE = {
+    "no_such_task": 404,
+    "no_such_set": 404,
+    "no_such_revision": 404,
+    "no_such_page": 404,
+    "no_such_episode": 404,
+    "no_such_run": 404,
+    "no_such_family": 404,
+    "no_such_policy": 404,
+    "revision_deleted": 410,
+    "token_required": 401,
+    "token_scope": 403,
+    "rate_limited": 429,
+    "payload_too_large": 413,
+    "conflict": 409,
+}
+
+
+def status_of(error: EnvsdkError) -> int:
+    """The HTTP status of an error: by its code, else 400 for the caller's mistakes and 503 for ours."""
+    if error.code in _STATUS_OF_CODE:
+        return _STATUS_OF_CODE[error.code]
+    if isinstance(error, UsageError):
+        return 400
+    return 503 if isinstance(error, StoreError) else 500
+
+
+def respond(request: Request, error: EnvsdkError) -> Response:
+    """``error`` as the reader wants it."""
+    status = status_of(error)
+    if request.url.path.startswith("/api") or request.url.path.endswith(".json") or prefers_json(request):
+        return Response(render_json(failure(error)), status_code=status, media_type="application/json")
+    return html(request, "error.html", {"title": error.message, "error": error, "status": status}, status=status)
+
+
+def add_error_pages(app: FastAPI) -> None:
+    """Install the handlers for our own errors and for routes that don't exist."""
+
+    @app.exception_handler(EnvsdkError)
+    def ours(request: Request, error: EnvsdkError) -> Response:
+        return respond(request, error)
+
+    @app.exception_handler(HTTPException)
+    def theirs(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 404:
+            known = UsageError(f"no page {request.url.path}", code="no_such_page", hint="start from /tasks")
+            return respond(request, known)
+        return Response(
+            render_json(failure(UsageError(str(error.detail), code=f"http_{error.status_code}"))),
+            status_code=error.status_code,
+            media_type="application/json",
+        )
