@@ -1,0 +1,17 @@
+"""The vLLM plugin: makes the ``envsdk_mapped`` weight transfer known in every process that vLLM starts.
+
+The engine lives in a process of its own, so registering in the trainer alone does nothing: vLLM calls `register` there
+through the entry-point group ``vllm.general_plugins``. Cheap: the transfer itself is imported when it is used.
+"""
+
+from __future__ import annotations
+
+BACKEND = "envsdk_mapped"
+
+
+def register() -> None:
+    """Register the transfer with vLLM; may be called more than once."""
+    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory  # noqa: PLC0415 - heavy
+
+    if BACKEND not in WeightTransferEngineFactory._registry:  # noqa: SLF001 - the factory has no question to ask
+        WeightTransferEngineFactory.register_engine(BACKEND, "trainer.engines.mapped_transfer", "MappedTransferEngine")

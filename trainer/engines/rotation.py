@@ -1,0 +1,67 @@
+"""The replicas that serve, and the way a turn finds one.
+
+A replica leaves the rotation when a weight update failed on it, and never comes back by itself: its weights are not
+known. With the last one gone every turn raises, so a run ends with a message and not with silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from envsdk.errors import EngineError
+from trainer.engines.base import Engine
+from trainer.router import Router
+
+
+class Rotation:
+    """Replicas behind a sticky router. One event loop owns it."""
+
+    def __init__(self, replicas: Sequence[Engine], *, router: Router | None = None) -> None:
+        self.replicas = tuple(replicas)
+        self._router = router or Router(len(self.replicas))
+        self._out: dict[int, str] = {}
+
+    @property
+    def active(self) -> list[Engine]:
+        """Replicas in rotation, in their order."""
+        return [replica for number, replica in enumerate(self.replicas) if number not in self._out]
+
+    @property
+    def removed(self) -> dict[str, str]:
+        """Why each replica that is out left, by name."""
+        return {self.replicas[number].name: why for number, why in self._out.items()}
+
+    @property
+    def running(self) -> int:
+        """Requests on all replicas."""
+        return sum(replica.running for replica in self.active)
+
+    def remove(self, replica: Engine, why: str) -> None:
+        """Take a replica out; turns that run on it fail when its engine is closed."""
+        self._out[self.replicas.index(replica)] = why
+
+    @asynccontextmanager
+    async def turn(self, session: str) -> AsyncIterator[Engine]:
+        """The replica of a session's next turn, counted as busy meanwhile.
+
+        Raises:
+            EngineError: ``no_replica``: none is in rotation.
+        """
+        among = [number for number in range(len(self.replicas)) if number not in self._out]
+        if not among:
+            raise EngineError("no replica is in rotation", code="no_replica", hint=str(self.removed))
+        placement = self._router.start_turn(session, among=among)
+        try:
+            yield self.replicas[placement.replica]
+        finally:
+            self._router.end_turn(session)
+
+    def release(self, session: str) -> None:
+        """The session has ended."""
+        self._router.release(session)
+
+    async def close(self) -> None:
+        """Close every replica, in rotation or not."""
+        for replica in self.replicas:
+            await replica.close()

@@ -1,0 +1,93 @@
+"""The probe: do engine and trainer agree on fixed prompts at the same weights?
+
+A reload can leave an engine with a mixture of old and new weights without any error, some of it only on the second
+update (vLLM's layerwise reload with tied embeddings; RFC vllm#48312). So the trainer's logprobs are compared with each
+replica's before any update, which gives the *baseline* that numerics alone make, and after every update.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from trainer.engines.base import Engine, Request
+
+Score = Callable[[Sequence[tuple[int, ...]]], Awaitable[list[list[float]]]]
+"""The trainer's logprob of each token but the first, for each sequence, at temperature 1."""
+
+PROBE_TEXTS = (
+    "Water boils at one hundred degrees. Ice melts at zero degrees. Iron melts at a far higher temperature than both.",
+    "for name in sorted(names):\n    print(name.upper())\n    total += len(name)\nprint(total)",
+    "ls -l /var/log | head -n 3 && wc -l /etc/hosts && echo done",
+    "2 + 3 = 5, 7 + 6 = 13, 12 - 4 = 8, 9 * 9 = 81, 100 / 4 = 25",
+)
+_FLOOR = 0.01  # nats; below it a doubled difference is noise of bf16, not a fault
+_FACTOR = 2.0
+_GENERATED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One comparison on one replica. Absolute logprob differences in nats: mean and maximum over ``tokens``."""
+
+    replica: str
+    version: int
+    mean: float
+    maximum: float
+    tokens: int
+
+
+class Probe:
+    """Compares replicas with the trainer on fixed token sequences.
+
+    Args:
+        sequences: tokenised probe texts.
+        score: the trainer's side.
+    """
+
+    def __init__(self, sequences: Sequence[tuple[int, ...]], score: Score) -> None:
+        self._sequences = tuple(sequences)
+        self._score = score
+        self.baseline: float | None = None
+
+    @property
+    def limit(self) -> float:
+        """The largest mean difference that is accepted: twice the baseline, or the floor where that is larger."""
+        return max(_FACTOR * (self.baseline or 0.0), _FLOOR)
+
+    async def measure_baseline(self, replicas: Sequence[Engine]) -> list[Reading]:
+        """Compare before any update; the largest replica's mean becomes the baseline."""
+        readings = [await self.read(replica) for replica in replicas]
+        self.baseline = max(reading.mean for reading in readings)
+        return readings
+
+    async def read(self, replica: Engine) -> Reading:
+        """Compare one replica now. Both ways to a logprob are used: scoring a prompt, and generating after it."""
+        salt = f"probe-{replica.version}"
+        made = await asyncio.gather(
+            *(
+                replica.generate(Request(f"{salt}-{i}", sequence, _GENERATED, seed=i, salt=salt))
+                for i, sequence in enumerate(self._sequences)
+            )
+        )
+        prompts = [await replica.score(sequence, salt=f"{salt}-s{i}") for i, sequence in enumerate(self._sequences)]
+        engine = [[*prompt, *reply.logprobs] for prompt, reply in zip(prompts, made, strict=True)]
+        full = [(*sequence, *reply.ids) for sequence, reply in zip(self._sequences, made, strict=True)]
+        trainer = await self._score(full)
+        differences = [
+            abs(ours - theirs)
+            for row, other in zip(trainer, engine, strict=True)
+            for ours, theirs in zip(row, other, strict=True)
+        ]
+        return Reading(
+            replica=replica.name,
+            version=replica.version,
+            mean=sum(differences) / len(differences),
+            maximum=max(differences),
+            tokens=len(differences),
+        )
+
+    def accepts(self, reading: Reading) -> bool:
+        """Does a reading agree with the baseline? A difference that is no number does not."""
+        return reading.mean <= self.limit  # false for NaN

@@ -1,0 +1,119 @@
+"""Publishing a weight version, as a transaction over all replicas (law 6).
+
+    learner's weights -> mapped file -> pause (keep) -> load on every replica -> resume -> probe -> commit
+
+The version counts only after the last step. A replica on which any step fails leaves the rotation and is closed, so
+that nothing it generated from weights nobody vouches for can reach the learner: its requests fail and are dispatched
+again. `publish` then raises and the committed version stays; the caller may publish again to the replicas that are
+left. Requests keep running across an update; each token is labelled with the weights that made it. The probe runs after
+the resume because a paused vLLM serves nobody; tokens of those tenths of a second stand or fall with their replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envsdk.errors import EngineError
+from trainer.engines.base import Engine
+from trainer.engines.rotation import Rotation
+from trainer.probe import Probe, Reading
+
+WriteWeights = Callable[[int], Awaitable[Path]]
+"""Writes the learner's weights, stamped with a version, where every replica can map them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """One committed version and what it cost. ``paused_s``: how long the slowest replica generated nothing."""
+
+    version: int
+    write_s: float
+    paused_s: float
+    probe_s: float
+    readings: tuple[Reading, ...]
+
+    @property
+    def mismatch(self) -> float:
+        """Mean absolute logprob difference on the probe, in nats, of the worst replica."""
+        return max(reading.mean for reading in self.readings)
+
+
+class WeightPublisher:
+    """Owns the committed version of a run."""
+
+    def __init__(self, rotation: Rotation, probe: Probe, write: WriteWeights, *, version: int = 0) -> None:
+        self._rotation = rotation
+        self._probe = probe
+        self._write = write
+        self.version = version
+
+    async def start(self) -> list[Reading]:
+        """Measure the probe's baseline before any update."""
+        return await self._probe.measure_baseline(self._rotation.active)
+
+    async def publish(self) -> Publication:
+        """Bring the learner's weights to every replica as version + 1.
+
+        Raises:
+            EngineError: ``sync_failed``: a replica could not load or disagrees on the probe; ``no_replica``: none is
+                left.
+        """
+        if not self._rotation.active:
+            raise EngineError("no replica is left to publish to", code="no_replica", hint=str(self._rotation.removed))
+        version = self.version + 1
+        started = time.monotonic()
+        path = await self._write(version)
+        written = time.monotonic()
+        await self._on_every_replica(lambda replica: _swap(replica, path, version))
+        swapped = time.monotonic()
+        readings = await self._on_every_replica(self._examine)
+        self.version = version
+        return Publication(version, written - started, swapped - written, time.monotonic() - swapped, tuple(readings))
+
+    async def _examine(self, replica: Engine) -> Reading:
+        reading = await self._probe.read(replica)
+        if not self._probe.accepts(reading):
+            raise EngineError(
+                f"after the update engine and trainer differ by {reading.mean:.3f} nats a token on the probe; "
+                f"the limit is {self._probe.limit:.3f}",
+                code="probe_disagrees",
+                where=f"engine {replica.name}",
+            )
+        return reading
+
+    async def _on_every_replica(self, step: Callable[[Engine], Coroutine[Any, Any, Any]]) -> list[Any]:
+        """Run ``step`` on all at once; any that fails costs its replica the place and the caller the version."""
+        replicas = self._rotation.active
+        results = await asyncio.gather(*(step(replica) for replica in replicas), return_exceptions=True)
+        failures = {}
+        for replica, result in zip(replicas, results, strict=True):
+            if isinstance(result, EngineError):
+                failures[replica.name] = str(result)
+                self._rotation.remove(replica, str(result))
+                await replica.close()
+            elif isinstance(result, BaseException):
+                raise result
+        if failures:
+            raise EngineError(
+                f"version {self.version + 1} was not published, version {self.version} stays: {failures}",
+                code="sync_failed",
+                hint="publish again to the replicas that are left" if self._rotation.active else "restart the run",
+            )
+        return results
+
+
+async def _swap(replica: Engine, path: Path, version: int) -> None:
+    await replica.pause()
+    await replica.load(path, version=version)
+    if replica.version != version:
+        raise EngineError(
+            f"the engine says version {replica.version} after loading {version}",
+            code="wrong_version",
+            where=f"engine {replica.name}",
+        )
+    await replica.resume()
