@@ -1,0 +1,182 @@
+"""The one program: finds its commands, and turns whatever goes wrong into one block, one envelope, one exit code.
+
+Commands are mounted by name and imported only when called, so that ``envsdk --help`` is quick and a package whose
+extra is missing breaks its own commands alone. Ours are in `OWN`; other packages offer theirs in the entry-point group
+``envsdk.commands``, each a function or a `typer.Typer`. A command raises `EnvsdkError`, or `typer.Exit` with a code of
+`envsdk.cli.envelope`; it prints results on stdout and everything else on stderr.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points, version
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from envsdk.cli.envelope import GOOD, INTERRUPTED, UNDECIDED, failure, render
+from envsdk.errors import EnvsdkError, PrerequisiteError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEntry:
+    """Where a command is found: ``target`` is ``module:name``; ``extra`` the optional dependencies it may lack."""
+
+    summary: str
+    target: str
+    extra: str = ""
+
+
+OWN: dict[str, CommandEntry] = {
+    "init": CommandEntry("Write a task that checks green.", "envsdk.cli.init:init"),
+    "check": CommandEntry("Prove the verifiers of tasks.", "envsdk.cli.check:check"),
+    "run": CommandEntry("Run episodes of a task with a policy.", "envsdk.cli.run:run"),
+    "score": CommandEntry("Score stored episodes again with another verifier.", "envsdk.cli.score:score"),
+    "outcomes": CommandEntry("Apply the outcome table to stored episodes again.", "envsdk.cli.outcomes:app"),
+    "import": CommandEntry("Read tasks from another format.", "envsdk.cli.import_:app"),
+    "export": CommandEntry("Write tasks in another format.", "envsdk.cli.export:app"),
+    "schema": CommandEntry("Print the JSON Schema of a task.", "envsdk.cli.schema:schema"),
+    "conform": CommandEntry("Run case files with right answers.", "envsdk.cli.conform:conform"),
+    "doctor": CommandEntry("Look for what is missing on this machine.", "envsdk.cli.doctor:doctor"),
+}
+_SUMMARIES = {
+    "registry": "Keep, query, calibrate and serve tasks.",
+    "train": "Train a model on the tasks a query finds.",
+    "eval": "Evaluate a model on a task set.",
+    "report": "Write a run's report as one HTML page.",
+    "bench": "Measure time to trainable batch.",
+}
+
+
+def commands() -> dict[str, CommandEntry]:
+    """Every command by name: ours, then those of installed packages; imports none of them."""
+    found = dict(OWN)
+    for entry in sorted(entry_points(group="envsdk.commands"), key=lambda item: item.name):
+        package = entry.value.partition(":")[0].partition(".")[0]
+        found.setdefault(entry.name, CommandEntry(_SUMMARIES.get(entry.name, f"From {package}."), entry.value, package))
+    return found
+
+
+def load_command(name: str, entry: CommandEntry) -> Callable[..., Any] | typer.Typer:
+    """Import a command.
+
+    Raises:
+        PrerequisiteError: it needs a package that is not installed (code ``extra_missing``).
+    """
+    module, _, attribute = entry.target.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
+    except ModuleNotFoundError as error:
+        extra = f"pip install 'envsdk[{entry.extra}]'" if entry.extra else f"pip install {error.name}"
+        raise PrerequisiteError(
+            f"the command needs the module {error.name}", code="extra_missing", hint=extra, where=f"envsdk {name}"
+        ) from error
+
+
+def build_app(called: str | None = None) -> typer.Typer:
+    """The program with every command listed and, of them, only ``called`` imported."""
+    app = typer.Typer(
+        name="envsdk",
+        no_args_is_help=True,
+        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+        pretty_exceptions_enable=False,
+    )
+    app.callback()(_root)
+    for name, entry in commands().items():
+        target = load_command(name, entry) if name == called else _placeholder(entry)
+        if isinstance(target, typer.Typer):
+            app.add_typer(target, name=name, help=entry.summary)
+        else:
+            app.command(name, short_help=entry.summary)(target)
+    return app
+
+
+def _placeholder(entry: CommandEntry) -> Callable[[], None]:
+    def uncalled() -> None:
+        raise AssertionError(f"{entry.target} was listed, not called")
+
+    uncalled.__doc__ = entry.summary
+    return uncalled
+
+
+def _print_version(value: bool) -> None:
+    if value:
+        print(version("envsdk"))
+        raise typer.Exit(GOOD)
+
+
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Author RL environments and verifiers, measure their difficulty, train on them.
+
+    First steps: envsdk init my-task, then envsdk check my-task.
+    --debug, anywhere, shows the traceback of an error. Exit codes: 0 good, 1 what was checked is bad, 2 usage,
+    3 a prerequisite is missing, 4 could not decide, 130 interrupted.
+    """
+
+
+def run(args: Sequence[str]) -> int:
+    """Run one command line and return its exit code. Nothing but `SystemExit` of a hard exit passes this edge."""
+    ours = list(args[: args.index("--")]) if "--" in args else list(args)
+    debug = "--debug" in ours or bool(os.environ.get("ENVSDK_DEBUG"))
+    rest = [arg for arg in ours if arg != "--debug"] + list(args[len(ours) :])
+    called = next((arg for arg in ours if not arg.startswith("-")), None)
+    try:
+        return _exit_code(build_app(called)(args=rest, prog_name="envsdk", standalone_mode=False))
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone: nobody is left to tell, and the flush at exit must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GOOD
+    except (EnvsdkError, TyperException, typer.Abort) as error:
+        return _report(_as_ours(error), as_json="--json" in ours, debug=debug)
+    except Exception as error:  # noqa: BLE001 - the edge: a bug becomes a code and a way to see its traceback
+        broken = EnvsdkError(
+            f"{type(error).__name__}: {error}", code="internal_error", hint="run again with --debug and report it"
+        )
+        return _report(broken, as_json="--json" in ours, debug=debug)
+
+
+def _exit_code(result: Any) -> int:
+    return result if isinstance(result, int) and not isinstance(result, bool) else GOOD
+
+
+def _as_ours(error: Exception) -> EnvsdkError:
+    if isinstance(error, EnvsdkError):
+        return error
+    if isinstance(error, typer.Abort):
+        return EnvsdkError("aborted", code="aborted", hint="run it again")
+    context = getattr(error, "ctx", None)
+    path = getattr(context, "command_path", "envsdk")
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    if message.startswith("Usage:"):
+        return UsageError(f"no command given\n\n{message.rstrip()}\n", code="no_command", hint="name a command")
+    return UsageError(message, hint=f"{path} --help")
+
+
+def _report(error: EnvsdkError, *, as_json: bool, debug: bool) -> int:
+    if as_json:
+        print(render(failure(error)))
+    place = f" {error.where}:" if error.where else ""
+    print(f"error [{error.code}]{place} {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"  fix: {error.hint}", file=sys.stderr)
+    if debug:
+        traceback.print_exc(file=sys.stderr)
+    return error.exit_code if error.exit_code is not None else UNDECIDED
+
+
+def main() -> None:
+    """Entry point of the ``envsdk`` program."""
+    sys.exit(run(sys.argv[1:]))

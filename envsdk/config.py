@@ -1,0 +1,92 @@
+"""Settings and where each came from: ``ENVSDK_*`` over the project's TOML over the user's over defaults.
+
+Flags of a command come before all of these and are that command's own. The project's file is ``envsdk.toml`` or
+``[tool.envsdk]`` of ``pyproject.toml``, the first found from the working directory upwards; the user's is
+``config.toml`` in the platform's configuration folder. Secrets are never settings.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from envsdk.errors import UsageError
+from envsdk.spec.problems import did_you_mean
+
+DEFAULTS: Mapping[str, str] = {
+    "registry": "",
+    "home": "",
+    "sandbox": "",
+    "image_aliases": "",
+}
+"""Every setting: a registry's URL, the data folder, the sandbox back end, image aliases; empty for the built-in choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value and its origin: ``default``, a file's path, or the name of an environment variable."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def setting(name: str, *, start: Path | None = None) -> Setting:
+    """One setting. Raises as `settings` does, and `KeyError` for a name that is none."""
+    return settings(start=start)[name]
+
+
+def settings(*, start: Path | None = None) -> dict[str, Setting]:
+    """Every setting, resolved from ``start`` (default: the working directory).
+
+    Raises:
+        UsageError: a file is not TOML, or has a setting that is none or not text (codes ``bad_config``).
+    """
+    found = {name: Setting(name, value, "default") for name, value in DEFAULTS.items()}
+    for path, table in _tables(start or Path.cwd()):
+        for name, value in table.items():
+            found[name] = Setting(name, _checked(path, name, value), str(path))
+    for name in DEFAULTS:
+        variable = f"ENVSDK_{name.upper()}"
+        if os.environ.get(variable):
+            found[name] = Setting(name, os.environ[variable], variable)
+    return found
+
+
+def _tables(start: Path) -> list[tuple[Path, Mapping[str, Any]]]:
+    """Files from the weakest to the strongest."""
+    tables = []
+    user = platformdirs.user_config_path("envsdk", appauthor=False) / "config.toml"
+    if user.is_file():
+        tables.append((user, _parse(user)))
+    for folder in (start, *start.absolute().parents):
+        own, project = folder / "envsdk.toml", folder / "pyproject.toml"
+        if own.is_file():
+            return [*tables, (own, _parse(own))]
+        if project.is_file():
+            table = _parse(project).get("tool", {}).get("envsdk")
+            if table is not None:
+                return [*tables, (project, table)]
+    return tables
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"is not TOML: {error}", code="bad_config", where=str(path), hint="fix the file") from error
+
+
+def _checked(path: Path, name: str, value: Any) -> str:
+    if name not in DEFAULTS:
+        hint = did_you_mean(name, DEFAULTS) or f"settings are {', '.join(sorted(DEFAULTS))}"
+        raise UsageError(f"unknown setting {name!r}", code="bad_config", where=str(path), hint=hint)
+    if not isinstance(value, str):
+        raise UsageError(f"{name} must be text, found {value!r}", code="bad_config", where=str(path), hint="quote it")
+    return value
