@@ -1,0 +1,80 @@
+"""The outcome table as data: read once from ``table.yaml`` beside this file, and checked as it is read."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import yaml
+from pydantic import Field, model_validator
+
+from envsdk.outcome import clock_signs, reply_signs, verifier_signs  # noqa: F401 - each registers its signs
+from envsdk.outcome.signs import SIGNS
+from envsdk.sandboxes.base import Frozen
+
+Side = Literal["model", "machinery", "undecided"]
+
+
+class Consequence(Frozen):
+    """What follows from a class."""
+
+    graded: bool
+    in_gradient: bool
+    in_baseline: bool
+    redispatch: bool
+    counts_in_eval: bool
+
+
+class Cause(Frozen):
+    """One cause: whose it is, what it says, what a person does about it."""
+
+    side: Side
+    sentence: str
+    action: str
+
+
+class Rule(Frozen):
+    """One row. It fits where every given condition holds; a condition that is empty asks nothing.
+
+    Attributes:
+        ended_by, phase, end: the observed value, or the cause found so far, is one of these.
+        signs: all were observed (``if`` in the file); ``unless``: none was.
+        cause: what the row concludes; ``keep`` keeps the end's cause.
+        reward: which number counts (grades only).
+    """
+
+    name: str
+    ended_by: tuple[str, ...] = ()
+    phase: tuple[str, ...] = ()
+    end: tuple[str, ...] = ()
+    signs: tuple[str, ...] = Field(default=(), alias="if")
+    unless: tuple[str, ...] = ()
+    cause: str
+    reward: Literal["verifier", "clean", "bottom", "none"] = "none"
+
+
+class Table(Frozen):
+    """The whole table. Raises ValueError where a row names a sign or a cause that does not exist."""
+
+    version: int
+    classes: dict[str, Consequence]
+    causes: dict[str, Cause]
+    ends: tuple[Rule, ...]
+    grades: tuple[Rule, ...]
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> Table:
+        for rule in (*self.ends, *self.grades):
+            unknown = [sign for sign in (*rule.signs, *rule.unless) if sign not in SIGNS]
+            unknown += [cause for cause in (rule.cause, *rule.end) if cause != "keep" and cause not in self.causes]
+            if unknown:
+                raise ValueError(f"outcome table, row {rule.name!r}: unknown names {unknown}")
+        return self
+
+
+@cache
+def outcome_table() -> Table:
+    """The project's table."""
+    text = files(__package__).joinpath("table.yaml").read_text(encoding="utf-8")
+    return Table.model_validate(yaml.safe_load(text))
