@@ -42,7 +42,7 @@ say "installing system packages: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
 apt-get update -q </dev/null >&2 || warn "apt-get update failed; trying with the lists at hand"
 install() {
-    apt-get install -qy --no-install-recommends -o DPkg::Lock::Timeout=600 "$@" </dev/null >&2
+    apt-get install -qy --no-install-recommends -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" </dev/null >&2
 }
 # All at once is fastest; one by one where a single name does not exist in this release.
 install "${missing[@]}" || for package in "${missing[@]}"; do

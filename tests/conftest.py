@@ -10,13 +10,13 @@ from __future__ import annotations
 import functools
 import importlib.util
 import os
-import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
+
+from envsdk import prerequisites
 
 MISSING = "not available: "
 ALLOWED = "pending:"
@@ -30,33 +30,8 @@ class Need:
     fix: str
 
 
-def _answers(*command: str, timeout_s: float = 30) -> str:
-    """Why a command does not succeed, or nothing."""
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)
-    except FileNotFoundError:
-        return f"{command[0]} is not installed"
-    except subprocess.TimeoutExpired:
-        return f"{command[0]} did not answer in {timeout_s:.0f} s"
-    said = done.stderr.decode(errors="replace").strip().splitlines() or [f"status {done.returncode}"]
-    return "" if done.returncode == 0 else f"{command[0]}: {said[-1][:200]}"
-
-
-@functools.cache
-def _docker() -> str:
-    from envsdk.home import BASE_IMAGE
-
-    return _answers("docker", "version") or _answers("docker", "image", "inspect", BASE_IMAGE)
-
-
-@functools.cache
-def _bubblewrap() -> str:
-    from envsdk.home import rootfs_dir
-
-    root = rootfs_dir()
-    if not (root / "bin").exists():
-        return f"no base file tree at {root}"
-    return _answers("bwrap", "--unshare-all", "--ro-bind", str(root), "/", "/bin/true")
+def _lacks(probe: Callable[[], prerequisites.Finding]) -> Callable[[], str]:
+    return functools.cache(lambda: "" if (found := probe()).state == "ok" else found.detail)
 
 
 @functools.cache
@@ -79,23 +54,14 @@ def _postgres() -> str:
     return ""
 
 
-@functools.cache
-def chromium() -> str | None:
-    """The browser that tests drive."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return next((path for path in map(shutil.which, names) if path), None)
-
-
-def _browser() -> str:
-    return "" if chromium() else "no Chromium on the PATH"
-
-
 NEEDS = {
-    "docker": Need(_docker, "make setup as root, or start the engine and run scripts/base_image.sh"),
-    "bubblewrap": Need(_bubblewrap, "make setup as root"),
+    "docker": Need(
+        _lacks(prerequisites.docker_engine), "make setup as root, or start the engine and run scripts/base_image.sh"
+    ),
+    "bubblewrap": Need(_lacks(prerequisites.bubblewrap_works), "make setup as root"),
     "vllm": Need(_vllm, "make setup"),
     "postgres": Need(_postgres, "make test starts one; or set ENVSDK_TEST_POSTGRES"),
-    "browser": Need(_browser, "apt-get install chromium"),
+    "browser": Need(_lacks(prerequisites.chromium), "apt-get install chromium"),
 }
 
 
@@ -137,6 +103,6 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """Path of a Chromium that answers; tests that use it carry the marker ``browser``."""
-    path = chromium()
+    path = prerequisites.chromium_path()
     assert path is not None, "the marker browser is missing on this test"
     return path

@@ -1,0 +1,42 @@
+"""``envsdk doctor``: what this machine has of what the project needs, and how to get the rest."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from envsdk.cli.envelope import MISSING, failure, render, success
+from envsdk.errors import PrerequisiteError
+from envsdk.prerequisites import Finding, examine
+
+_MARKS = {"ok": "[green]ok[/]", "missing": "[red]missing[/]", "absent": "[yellow]absent[/]"}
+
+
+def doctor(
+    *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON envelope on stdout.")] = False
+) -> None:
+    """Check sandboxes, packages, models, disk and registry, and print the fix for what is missing. Exit 0, or 3."""
+    console = Console(stderr=True)
+    with console.status("looking at this machine (imports torch and vllm: some seconds)"):
+        findings = examine()
+    missing = [finding for finding in findings if finding.state == "missing"]
+    if as_json:
+        errors = [PrerequisiteError(finding.detail, hint=finding.fix, where=finding.name) for finding in missing]
+        typer.echo(render(failure(*errors, checks=findings) if errors else success(checks=findings)))
+    else:
+        Console().print(_table(findings))
+        console.print(
+            "nothing essential is missing" if not missing else f"missing: {', '.join(f.name for f in missing)}"
+        )
+    if missing:
+        raise typer.Exit(MISSING)
+
+
+def _table(findings: tuple[Finding, ...]) -> Table:
+    table = Table("what", "state", "seen", "fix", box=None, pad_edge=False)
+    for finding in findings:
+        table.add_row(finding.name, _MARKS[finding.state], finding.detail, finding.fix)
+    return table

@@ -1,0 +1,43 @@
+"""`envsdk doctor` prints every finding, and its status says whether something essential is missing."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from envsdk.cli import doctor as command
+from envsdk.prerequisites import Finding
+
+GOOD = Finding(name="python", state="ok", detail="3.11")
+GONE = Finding(name="sandbox", state="missing", detail="neither", fix="run setup")
+OPTIONAL = Finding(name="chromium", state="absent", detail="not installed", fix="apt-get install chromium")
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *findings: Finding, flags: tuple[str, ...] = ()):
+    monkeypatch.setattr(command, "examine", lambda: findings)
+    app = typer.Typer()
+    app.command()(command.doctor)
+    return CliRunner().invoke(app, list(flags))
+
+
+@pytest.mark.parametrize(("findings", "status"), [((GOOD,), 0), ((GOOD, OPTIONAL), 0), ((GOOD, GONE), 3)])
+def test_only_what_is_essential_decides_the_status(
+    monkeypatch: pytest.MonkeyPatch, findings: tuple[Finding, ...], status: int
+) -> None:
+    assert _run(monkeypatch, *findings).exit_code == status
+
+
+def test_the_envelope_carries_every_finding_and_an_error_for_each_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _run(monkeypatch, GOOD, GONE, OPTIONAL, flags=("--json",))
+    envelope = json.loads(result.stdout)
+    assert [check["name"] for check in envelope["checks"]] == ["python", "sandbox", "chromium"]
+    assert envelope["ok"] is False
+    assert envelope["errors"] == [
+        {"code": "prerequisite_missing", "message": "neither", "hint": "run setup", "where": "sandbox"}
+    ]
+
+
+def test_the_table_shows_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _run(monkeypatch, GONE)
+    assert "run setup" in result.stdout
