@@ -1,0 +1,1 @@
+"""Verifying: from an end state to a reward, or to the reason why there is none."""
