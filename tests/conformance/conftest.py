@@ -1,0 +1,3 @@
+"""The case files hold tests of their own, which belong to verifiers and not to this project."""
+
+collect_ignore = ["cases"]
