@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ DEFAULTS: Mapping[str, str] = {
     "sandbox": "",
     "image_aliases": "",
 }
-"""Every setting: a registry's URL, the data folder, the sandbox back end, image aliases; empty for the built-in choice."""
+"""Every setting: registry URL, data folder, sandbox back end, image aliases; empty for the built-in choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def settings(*, start: Path | None = None) -> dict[str, Setting]:
     return found
 
 
-def _tables(start: Path) -> list[tuple[Path, Mapping[str, Any]]]:
+def _tables(start: Path) -> Sequence[tuple[Path, Mapping[str, Any]]]:
     """Files from the weakest to the strongest."""
     tables = []
     user = platformdirs.user_config_path("envsdk", appauthor=False) / "config.toml"

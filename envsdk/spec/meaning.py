@@ -70,7 +70,7 @@ def meaning(toml: TaskToml, beside: Beside) -> TaskSpec:
         verifier=_verifier(toml, beside, is_ours=own is not None),
         budget=_budget(toml, ours),
         artifacts=tuple(item.source for item in toml.artifacts)
-        or ((ANSWER_PATH,) if ours.agent.protocol == "answer" else ()),
+        or ((ANSWER_PATH,) if ours.agent.protocol in {"answer", "command"} else ()),
         steps=tuple(_steps(toml, beside)),
         step_reward=toml.multi_step_reward_strategy or "mean",
         family=ours.family,

@@ -204,8 +204,9 @@ def check_spec(spec: TaskSpec, toml: TaskToml) -> list[Problem]:
     if verifier.pass_mark is not None and not verifier.low < verifier.pass_mark <= verifier.high:
         where = f"outside ]{verifier.low}, {verifier.high}]"
         problems.append(_own("verifier.pass_mark", f"{verifier.pass_mark} is {where}", str(verifier.pass_mark)))
-    if verifier.kind == "text" and spec.agent.protocol != "answer":
-        problems.append(_own("agent.protocol", "a text verifier needs protocol 'answer'", spec.agent.protocol))
+    if verifier.kind == "text" and spec.agent.protocol == "shell":
+        message = "a text verifier judges an answer, and a shell leaves none"
+        problems.append(_own("agent.protocol", message, "shell", "use 'answer' or 'command', or a state verifier"))
     return problems
 
 

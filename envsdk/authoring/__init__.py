@@ -1,0 +1,1 @@
+"""Write tasks as Python functions: decorators, families, and how they become directories."""

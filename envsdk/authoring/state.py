@@ -1,0 +1,78 @@
+"""The read handle that a state verifier is given on the end state of an episode.
+
+Paths are absolute, as in the sandbox. Whatever the agent left is evidence, never instructions: links are followed inside
+the state only, nothing is executed, and sizes are bounded.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+MAX_READ_BYTES = 16 << 20
+
+
+@runtime_checkable
+class State(Protocol):
+    """What a state verifier may ask. A missing file is `FileNotFoundError`, a too large one `ValueError`."""
+
+    def read(self, path: str) -> bytes: ...
+    def exists(self, path: str) -> bool: ...
+    def list(self, path: str) -> list[str]: ...
+
+
+class FolderState:
+    """A state that lies in a folder: ``/app/x`` is ``root/app/x``.
+
+    ``root`` is ``/`` in the verifier's own box. A link, absolute or not, is followed as the sandbox would, and what then
+    lies outside ``root`` counts as missing.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = Path(os.path.realpath(root))
+
+    def read(self, path: str) -> bytes:
+        place = self._resolve(path)
+        if not place.is_file():
+            raise FileNotFoundError(path)
+        if place.stat().st_size > MAX_READ_BYTES:
+            raise ValueError(f"{path} is larger than {MAX_READ_BYTES} bytes")
+        return place.read_bytes()
+
+    def exists(self, path: str) -> bool:
+        try:
+            return self._resolve(path).exists()
+        except FileNotFoundError:
+            return False
+
+    def list(self, path: str) -> list[str]:
+        """Names in a folder, sorted."""
+        place = self._resolve(path)
+        if not place.is_dir():
+            raise FileNotFoundError(path)
+        return sorted(os.listdir(place))  # noqa: PTH208 - names, not paths
+
+    def _resolve(self, path: str) -> Path:
+        """The real place of ``path``: link targets are taken from ``root``, so that none leads out of it."""
+        here: list[str] = []
+        pending = path.split("/")[::-1]
+        steps = 0
+        while pending:
+            part = pending.pop()
+            if part in {"", "."}:
+                continue
+            if part == "..":
+                here = here[:-1]
+                continue
+            place = self._root.joinpath(*here, part)
+            if place.is_symlink():
+                steps += 1
+                if steps > 40:  # the kernel's own bound
+                    raise FileNotFoundError(path)
+                target = str(place.readlink())
+                here = [] if target.startswith("/") else here
+                pending += target.split("/")[::-1]
+                continue
+            here.append(part)
+        return self._root.joinpath(*here)
