@@ -1,0 +1,245 @@
+"""The kept command channel: one long-lived link to the helper inside a sandbox, many commands at once.
+
+The owner holds the other end of the helper's stdin and stdout: the engine's attach stream, or a socket pair. No engine
+call is made per command. Exit codes, signals, timeouts and byte counts are the helper's, which runs as the sandbox's
+first process and which no command can write to, read from or kill. When the link breaks, every command in flight ends
+with ``channel_lost``; the helper in turn kills all it started when its owner goes away.
+
+Not promised: commands survive a broken link (they do not).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import cast
+
+from envsdk.errors import SandboxError
+from envsdk.sandboxes.base import ExecResult
+from envsdk.sandboxes.frames import (
+    CHUNK_BYTES,
+    NONCE_BYTES,
+    End,
+    FrameError,
+    Op,
+    Parser,
+    frame,
+    parse_end,
+    parse_peek,
+    start_payload,
+    text,
+)
+
+OutputSink = Callable[[int, bytes], None]
+_GRACE_S = 15.0
+_NO_USER, _NO_START = 1, 3
+
+
+class _Pending:
+    """A request in flight: what it wrote so far, and the future its caller awaits."""
+
+    __slots__ = ("done", "err", "out", "sink", "started")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, sink: OutputSink | None = None) -> None:
+        self.done: asyncio.Future[End | bytes | None] = loop.create_future()
+        self.out: list[bytes] = []
+        self.err: list[bytes] = []
+        self.sink = sink
+        self.started = loop.time()
+
+    def finish(self, value: End | bytes | None) -> None:
+        if not self.done.done():
+            self.done.set_result(value)
+
+
+class Channel(asyncio.Protocol):
+    """The owner's end. Use from one event loop; any number of `run` may be in flight."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._nonce = secrets.token_bytes(NONCE_BYTES)
+        self._parser = Parser(self._nonce)
+        self._pending: dict[int, _Pending] = {}
+        self._transport: asyncio.WriteTransport | None = None
+        self._may_write = asyncio.Event()
+        self._may_write.set()
+        self._next = 1
+        self.lost: str | None = None
+
+    # asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.WriteTransport", transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(f"the link to the sandbox broke: {exc or 'closed at the other end'}")
+
+    def pause_writing(self) -> None:
+        self._may_write.clear()
+
+    def resume_writing(self) -> None:
+        self._may_write.set()
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for kind, number, payload in self._parser.feed(data):
+                self._dispatch(kind, number, payload)
+        except FrameError as error:
+            self._fail(str(error))
+            self.close()
+
+    def _dispatch(self, kind: int, number: int, payload: bytes) -> None:
+        pending = self._pending.get(number)
+        if pending is None:
+            return
+        if kind == ord("O") or kind == ord("E"):
+            (pending.out if kind == ord("O") else pending.err).append(payload)
+            if pending.sink is not None:
+                pending.sink(1 if kind == ord("O") else 2, payload)
+        else:
+            pending.finish(parse_end(payload) if kind == ord("X") else payload)
+
+    def _fail(self, why: str) -> None:
+        self.lost = self.lost or why
+        self._may_write.set()
+        for pending in self._pending.values():
+            pending.finish(None)
+
+    def _write(self, kind: bytes, number: int, payload: bytes = b"") -> None:
+        if self._transport is not None and self.lost is None:
+            self._transport.write(frame(self._nonce, kind, number, payload))
+
+    # the sandbox's side
+
+    def close(self) -> None:
+        """Let go of the link; the helper ends, and everything it started with it."""
+        self.lost = self.lost or "the channel was closed"
+        if self._transport is not None:
+            self._transport.close()
+
+    async def hello(self, workdir: str, user: str, *, timeout_s: float) -> bool:
+        """Meet the helper and make the working folder; returns whether the image has a shell.
+
+        Raises `SandboxError` with code ``channel_lost``, ``start_timeout`` or ``unknown_user``.
+        """
+        answer = await self._ask(b"H", text(workdir) + text(user), timeout_s)
+        if answer is None:
+            code = "channel_lost" if self.lost else "start_timeout"
+            raise SandboxError(f"the sandbox did not answer: {self.lost or f'silent for {timeout_s:.0f} s'}", code=code)
+        if not answer[0]:
+            raise SandboxError(
+                f"the image has no user {user!r}",
+                code="unknown_user",
+                hint="name one that the image defines, or add it in the Dockerfile",
+            )
+        return bool(answer[1])
+
+    async def peek(self, paths: Sequence[str], *, timeout_s: float = 5.0) -> list[bytes | None]:
+        """Contents of kernel files inside, read by the helper without starting a process; `None` where unreadable."""
+        answer = await self._ask(b"P", b"".join(text(path) for path in paths), timeout_s)
+        return parse_peek(answer) if answer is not None else [None] * len(paths)
+
+    async def kill_all(self, *, timeout_s: float = 10.0) -> int:
+        """Kill every process but the helper; returns how many ran. Raises `SandboxError` where the link is broken."""
+        answer = await self._ask(b"A", b"", timeout_s)
+        if answer is None:
+            raise SandboxError(
+                f"could not kill the sandbox's processes: {self.lost or 'no answer'}", code="channel_lost"
+            )
+        return int.from_bytes(answer, "little")
+
+    async def _ask(self, kind: bytes, payload: bytes, timeout_s: float) -> bytes | None:
+        number, pending = self._open(None)
+        try:
+            self._write(kind, number, payload)
+            if self.lost is not None:
+                return None
+            async with asyncio.timeout(timeout_s):
+                return cast("bytes | None", await pending.done)
+        except TimeoutError:
+            return None
+        finally:
+            self._pending.pop(number, None)
+
+    def _open(self, sink: OutputSink | None) -> tuple[int, _Pending]:
+        number = self._next
+        self._next += 1
+        pending = self._pending[number] = _Pending(self._loop, sink)
+        return number, pending
+
+    async def run(
+        self,
+        op: Op,
+        argv: Sequence[str],
+        *,
+        user: str,
+        cwd: str = "",
+        env: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+        stdin: bytes = b"",
+        timeout_s: float = 60.0,
+        output_cap_bytes: int = 1 << 20,
+        on_output: OutputSink | None = None,
+    ) -> ExecResult:
+        """Run one child to its end. Cancelling the caller kills the child's process tree.
+
+        Raises `SandboxError` (``unknown_user``, ``cannot_start``) where it never ran.
+        """
+        number, pending = self._open(on_output)
+        items = env.items() if isinstance(env, Mapping) else env
+        end: End | None = None
+        guard = self._loop.call_later(timeout_s + _GRACE_S, pending.finish, None)
+        try:
+            payload = start_payload(
+                op,
+                argv,
+                user=user,
+                cwd=cwd,
+                env=items,
+                timeout_s=timeout_s,
+                output_cap_bytes=output_cap_bytes,
+                stdin_bytes=len(stdin),
+            )
+            self._write(b"S", number, payload)
+            for at in range(0, len(stdin), CHUNK_BYTES):
+                await self._may_write.wait()
+                self._write(b"D", number, stdin[at : at + CHUNK_BYTES])
+            if self.lost is None:
+                end = cast("End | None", await pending.done)
+        except asyncio.CancelledError:
+            self._write(b"K", number)
+            raise
+        finally:
+            guard.cancel()
+            self._pending.pop(number, None)
+        if end is None:
+            self._write(b"K", number)
+        return _result(pending, end, self._loop.time() - pending.started, user)
+
+
+def _result(pending: _Pending, end: End | None, elapsed_s: float, user: str) -> ExecResult:
+    out, err = b"".join(pending.out), b"".join(pending.err)
+    kept = len(out) + len(err)
+    if end is None:
+        return ExecResult(
+            exit_code=None, stdout=out, stderr=err, channel_lost=True, total_bytes=kept, seconds=elapsed_s
+        )
+    if end.how == 2:  # noqa: PLR2004 - the wire's word for "never ran"
+        stage, number = end.code >> 16, end.code & 0xFFFF
+        if stage == _NO_USER:
+            raise SandboxError(f"cannot run as user {user!r} (errno {number})", code="unknown_user")
+        if stage != _NO_START:
+            raise SandboxError(f"the command could not be set up (errno {number})", code="cannot_start")
+        # No process could be made: the sandbox's own limits, as a shell would report them.
+        err += f"envsdk: cannot start a process (errno {number})\n".encode()
+        return ExecResult(exit_code=126, stdout=out, stderr=err, total_bytes=kept, seconds=elapsed_s)
+    return ExecResult(
+        exit_code=end.code if end.how == 0 and not end.timed_out else None,
+        signal=end.code if end.how == 1 else None,
+        stdout=out,
+        stderr=err,
+        timed_out=end.timed_out,
+        truncated=end.total_bytes > kept,
+        total_bytes=end.total_bytes,
+        seconds=end.wall_us / 1e6,
+    )

@@ -1,0 +1,52 @@
+"""Which back end to use where none is named: Docker where an engine answers, else bubblewrap."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import Any
+
+from envsdk.errors import PrerequisiteError, UsageError
+from envsdk.sandboxes.base import SandboxProvider
+
+GROUP = "envsdk.sandboxes"
+PREFERENCE = ("docker", "bubblewrap")
+
+
+def provider_names() -> list[str]:
+    """Names of the installed back ends."""
+    return sorted(entry.name for entry in entry_points(group=GROUP))
+
+
+def open_provider(name: str | None = None, **options: Any) -> SandboxProvider:
+    """A sandbox back end by name, or the first of `PREFERENCE` that works on this machine.
+
+    Raises `UsageError` (``unknown_sandbox``) for a name nobody registered, and `PrerequisiteError` where the named one, or
+    with no name any (``no_sandbox``), cannot run here. Options are the provider's own.
+    """
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name is not None:
+        if name not in entries:
+            raise UsageError(
+                f"no sandbox back end is called {name!r}",
+                code="unknown_sandbox",
+                hint=f"one of: {', '.join(sorted(entries))}",
+            )
+        return _opened(entries[name].load(), name, options)
+    refusals = []
+    for candidate in PREFERENCE:
+        try:
+            return _opened(entries[candidate].load(), candidate, options)
+        except PrerequisiteError as error:
+            refusals.append(f"{candidate}: {error.message}")
+    raise PrerequisiteError(
+        "no sandbox can run on this machine: " + "; ".join(refusals),
+        code="no_sandbox",
+        hint="start Docker (make engine), or apt-get install bubblewrap",
+    )
+
+
+def _opened(factory: Any, name: str, options: dict[str, Any]) -> SandboxProvider:
+    provider = factory(**options)
+    if not isinstance(provider, SandboxProvider):
+        raise UsageError(f"back end {name!r} does not implement SandboxProvider", code="unknown_sandbox")
+    return provider

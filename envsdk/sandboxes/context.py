@@ -1,0 +1,74 @@
+"""A build context: the files beside a Dockerfile that take part in its build, and their digest.
+
+``.dockerignore`` is honoured. The digest covers paths, executable bits, link targets and bytes, nothing else, so equal
+environments have equal digests on every machine.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """``files`` are posix paths relative to ``root``, sorted; folders that hold nothing are among them."""
+
+    root: Path
+    files: tuple[str, ...]
+    dockerfile: str
+    digest: str
+
+
+def read_context(root: Path) -> Context:
+    """Read the folder. Raises `OSError` where it holds no Dockerfile."""
+    ignored = _ignore_patterns(root)
+    files = []
+    for folder, names, plain in os.walk(root):
+        inside = Path(folder).relative_to(root).as_posix()
+        prefix = "" if inside == "." else f"{inside}/"
+        for name in [*plain, *(n for n in names if (Path(folder) / n).is_symlink())]:
+            path = f"{prefix}{name}"
+            if path == "Dockerfile" or not _is_ignored(path, ignored):
+                files.append(path)
+        if prefix and not names and not plain:
+            files.append(prefix.rstrip("/"))
+    files.sort()
+    digest = hashlib.sha256()
+    for name in files:
+        path = root / name
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            kind, content = "link", os.fsencode(path.readlink())
+        elif stat.S_ISDIR(status.st_mode):
+            kind, content = "folder", b""
+        else:
+            kind, content = ("program" if status.st_mode & 0o111 else "file"), path.read_bytes()
+        digest.update(f"{kind}\0{name}\0{hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
+    text = (root / "Dockerfile").read_text(encoding="utf-8")
+    return Context(root, tuple(files), text, digest.hexdigest())
+
+
+def _ignore_patterns(root: Path) -> list[str]:
+    try:
+        lines = (root / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    return [line.strip().strip("/") for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _is_ignored(path: str, patterns: list[str]) -> bool:
+    verdict = False
+    for pattern in patterns:
+        wanted = pattern.removeprefix("!").strip("/").removeprefix("**/")
+        parts = path.split("/")
+        heads = ["/".join(parts[: i + 1]) for i in range(len(parts))]
+        if any(fnmatch.fnmatchcase(head, wanted) for head in heads) or (
+            pattern.startswith("**/") and any(fnmatch.fnmatchcase(part, wanted) for part in parts)
+        ):
+            verdict = not pattern.startswith("!")
+    return verdict

@@ -1,0 +1,189 @@
+"""Images of the Docker engine: found by name or alias, or built once from a Dockerfile and cached by content.
+
+A built image is named ``envsdk-task:<digest of the build context and its bases>``, so that equal environments share it
+and an edit makes a new one. Building happens behind a file lock, logs to the data folder, and never reaches a network
+that the engine does not have. The pinned reference is the engine's content id (``sha256:...``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import json
+import tarfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import AsyncFileLock, Timeout
+
+from envsdk.errors import SandboxError
+from envsdk.home import images_dir
+from envsdk.sandboxes import aliases
+from envsdk.sandboxes.context import Context, read_context
+from envsdk.sandboxes.docker_engine import Engine, new_labels
+
+REPOSITORY = "envsdk-task"
+Progress = Callable[[str], None]
+
+
+class DockerImages:
+    """Resolves and builds. ``origin`` remembers, for each pinned reference, where it came from."""
+
+    def __init__(self, engine: Engine, extra: Mapping[str, str], progress: Progress | None = None) -> None:
+        self._engine = engine
+        self._extra = {**aliases.from_environment(), **extra}
+        self._progress = progress or (lambda _line: None)
+        self._pinned: dict[tuple[Path | None, str], str] = {}
+        self.origin: dict[str, dict[str, str]] = {}
+
+    async def ensure(self, environment: Path | None, image: str | None, *, build_s: float) -> str:
+        """The pinned reference of an image name, or of a folder's Dockerfile. Raises `SandboxError`."""
+        if environment is not None and (environment / "Dockerfile").is_file():
+            return await self._built(environment, build_s)
+        if image is None:
+            raise SandboxError("the task names no image and has no environment/Dockerfile", code="no_image")
+        pinned, used = await self._found(image, build_s)
+        self._note(pinned, {"image": image, **({"alias": used} if used != image else {})})
+        return pinned
+
+    async def inspect(self, reference: str) -> dict[str, Any] | None:
+        """The engine's description of a local image, or `None`."""
+        try:
+            return dict(await self._engine.call(self._engine.api.inspect_image, reference))
+        except SandboxError as error:
+            if error.code == "no_such_object":
+                return None
+            raise
+
+    async def _found(self, wanted: str, pull_s: float) -> tuple[str, str]:
+        """``(pinned, the name that was used)``."""
+        name = aliases.look_up(wanted, self._extra) or wanted
+        if (here := await self.inspect(name)) is not None:
+            return str(here["Id"]), name
+        why = await self._pull(name, pull_s)
+        if (here := await self.inspect(name)) is not None:
+            return str(here["Id"]), name
+        fallback = aliases.look_up(wanted, aliases.FALLBACKS)
+        if fallback is not None and (here := await self.inspect(fallback)) is not None:
+            return str(here["Id"]), fallback
+        raise SandboxError(
+            f"image {wanted!r} is not on this machine and could not be pulled: {why}",
+            code="image_not_found",
+            hint=f"build or load it, or map it to a local one: {aliases.VARIABLE}={wanted}=LOCAL",
+            where=wanted,
+        )
+
+    async def _pull(self, name: str, pull_s: float) -> str:
+        if name.startswith("sha256:"):
+            return "a content id cannot be pulled"
+        try:
+            async with asyncio.timeout(min(pull_s, 120.0)):
+                await self._engine.call(self._engine.api.pull, name)
+        except SandboxError as error:
+            return error.message
+        except TimeoutError:
+            return "the registry did not answer in time"
+        return "the engine says it pulled it, and does not have it"
+
+    async def _built(self, environment: Path, build_s: float) -> str:
+        context = await asyncio.to_thread(read_context, environment)
+        bases: dict[str, tuple[str, str]] = {}
+        for wanted in aliases.wanted_bases(context.dockerfile):
+            bases[wanted] = await self._found(wanted, build_s)
+        identity = json.dumps(
+            [context.digest, {wanted: pinned for wanted, (pinned, _) in bases.items()}], sort_keys=True
+        )
+        tag = f"{REPOSITORY}:{hashlib.sha256(identity.encode()).hexdigest()[:32]}"
+        origin = {
+            "dockerfile": context.digest,
+            **{f"base {wanted}": f"{name}@{pinned}" for wanted, (pinned, name) in bases.items()},
+        }
+        here = await self.inspect(tag)
+        if here is None:
+            folder = images_dir() / "builds"
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = AsyncFileLock(folder / f"{tag.rpartition(':')[2]}.lock", timeout=build_s)
+            try:
+                async with lock:
+                    here = await self.inspect(tag)
+                    if here is None:
+                        used = {wanted: name for wanted, (_, name) in bases.items() if name != wanted}
+                        log = folder / f"{tag.rpartition(':')[2]}.log"
+                        await self._build(context, used, tag, build_s, log)
+                        here = await self.inspect(tag)
+            except Timeout as error:
+                raise SandboxError(
+                    f"another process held the build of {environment} for {build_s:.0f} s",
+                    code="build_timeout",
+                    where=str(environment),
+                ) from error
+        if here is None:
+            raise SandboxError("the build ended well and left no image", code="build_failed", where=str(environment))
+        pinned = str(here["Id"])
+        self._note(pinned, {"image": tag, **origin})
+        return pinned
+
+    async def _build(self, context: Context, used: Mapping[str, str], tag: str, build_s: float, log: Path) -> None:
+        archive = await asyncio.to_thread(_archive, context, aliases.rewrite(context.dockerfile, used))
+        try:
+            async with asyncio.timeout(build_s):
+                failed = await self._engine.call(self._stream_build, archive, tag, log, time.monotonic() + build_s)
+        except TimeoutError:
+            failed = f"no end after {build_s:.0f} s"
+        if failed:
+            raise SandboxError(
+                f"the Dockerfile does not build: {failed}",
+                code="build_timeout" if failed.startswith("no end") else "build_failed",
+                hint=f"the whole log is in {log}",
+                where=str(context.root),
+            )
+
+    def _stream_build(self, archive: bytes, tag: str, log: Path, until: float) -> str:
+        """Build; returns what went wrong, or an empty string."""
+        failed = ""
+        stream = self._engine.api.build(
+            fileobj=io.BytesIO(archive),
+            custom_context=True,
+            tag=tag,
+            rm=True,
+            forcerm=True,
+            decode=True,
+            labels=new_labels(built="1"),
+            timeout=max(1, int(until - time.monotonic())),
+        )
+        with log.open("w", encoding="utf-8") as lines:
+            for event in stream:
+                text = event.get("stream") or event.get("error") or event.get("status") or ""
+                lines.write(text if text.endswith("\n") else f"{text}\n" if text else "")
+                if text.strip():
+                    self._progress(text.strip())
+                failed = event.get("error", failed)
+        return str(failed).strip()
+
+    def _note(self, pinned: str, origin: dict[str, str]) -> None:
+        self.origin[pinned] = {"image_digest": pinned, **origin}
+
+
+def _archive(context: Context, dockerfile: str) -> bytes:
+    """The build context as a tar, the same bytes for the same content."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name in context.files:
+            path = context.root / name
+            if name == "Dockerfile":
+                data = dockerfile.encode()
+                info = tarfile.TarInfo(name)
+                info.size, info.mode = len(data), 0o644
+                tar.addfile(info, io.BytesIO(data))
+                continue
+            info = tar.gettarinfo(path, arcname=name)
+            info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
+            if info.isreg():
+                with path.open("rb") as content:
+                    tar.addfile(info, content)
+            else:
+                tar.addfile(info)
+    return out.getvalue()

@@ -1,0 +1,158 @@
+"""What every sandbox with a kept channel does the same way, whatever started it: commands, files, probes.
+
+A back end subclasses `KeptSandbox` and adds snapshot, fork, engine facts and removal. File operations run in the helper
+itself, as root, so they need no program in the image and no shell; files written belong to the named user.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from envsdk.errors import SandboxError
+from envsdk.sandboxes import trees
+from envsdk.sandboxes.base import Counters, ExecResult, Liveness, Sandbox, SandboxSpec, Snapshot
+from envsdk.sandboxes.channel import Channel, OutputSink
+from envsdk.sandboxes.frames import Op
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_FILE_S = 120.0
+_PROBE_S = 5.0
+_TREE_CAP_BYTES = 1 << 30
+_CODES = {
+    errno.ENOENT: "no_such_file",
+    errno.ENOTDIR: "no_such_file",
+    errno.EISDIR: "is_a_folder",
+    errno.ENOSPC: "disk_full",
+    errno.EDQUOT: "disk_full",
+    errno.EFBIG: "disk_full",
+    errno.EROFS: "read_only",
+}
+
+
+class KeptSandbox(ABC):
+    """One running sandbox reached over its kept channel. Implements `envsdk.sandboxes.base.Sandbox`."""
+
+    def __init__(self, sandbox_id: str, spec: SandboxSpec, channel: Channel, image_env: Mapping[str, str]) -> None:
+        self.id = sandbox_id
+        self.spec = spec
+        self.has_shell = True
+        self._channel = channel
+        self._env = {"PATH": DEFAULT_PATH, **image_env, **dict(spec.env)}
+        self._closed = False
+
+    async def hello(self, *, timeout_s: float) -> None:
+        """Wait until the helper answers. Raises `SandboxError` where it does not, or the user is unknown."""
+        self.has_shell = await self._channel.hello(self.spec.workdir, self.spec.user, timeout_s=timeout_s)
+
+    async def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        stdin: bytes = b"",
+        output_cap_bytes: int = 1 << 20,
+        on_output: OutputSink | None = None,
+    ) -> ExecResult:
+        """Run a command; ``on_output(stream, data)`` sees stdout (1) and stderr (2) as they are written."""
+        is_shell = isinstance(command, str)
+        return await self._channel.run(
+            Op.SHELL if is_shell else Op.ARGV,
+            [command] if isinstance(command, str) else list(command),
+            user=self.spec.user if user is None else user,
+            cwd=self.spec.workdir if cwd is None else cwd,
+            env=self._env if env is None else {**self._env, **env},
+            stdin=stdin,
+            timeout_s=timeout_s,
+            output_cap_bytes=output_cap_bytes,
+            on_output=on_output,
+        )
+
+    async def read(self, path: str, *, max_bytes: int = 16 << 20) -> bytes:
+        """Content of a file, at most ``max_bytes``. Raises `SandboxError` (``no_such_file``, ``is_a_folder``)."""
+        return (await self._file_op(Op.READ, [path, str(max_bytes)], cap=max_bytes)).stdout
+
+    async def write(self, path: str, data: bytes, *, mode: int = 0o644, user: str | None = None) -> None:
+        await self._file_op(Op.WRITE, [path, str(mode)], stdin=data, user=user)
+
+    async def upload(self, source: Path, target: str, *, user: str | None = None) -> None:
+        """Copy a file or a folder's content to ``target``, which belongs to ``user`` (the agent's by default)."""
+        stream = trees.pack(source)
+        if source.is_dir():
+            await self._file_op(Op.UNPACK, [target], stdin=stream, user=user)
+            return
+        folder, name = os.path.split(target)
+        _, mode, _, content = next(trees.entries(stream))
+        await self._file_op(Op.WRITE, [f"{folder}/{name}", str(mode)], stdin=content, user=user)
+
+    async def download(self, source: str, target: Path) -> None:
+        stream = (await self._file_op(Op.PACK, [source], cap=_TREE_CAP_BYTES)).stdout
+        trees.unpack(stream, target)
+
+    async def _file_op(
+        self, op: Op, argv: Sequence[str], *, stdin: bytes = b"", user: str | None = None, cap: int = 0
+    ) -> ExecResult:
+        result = await self._channel.run(
+            op,
+            argv,
+            user=self.spec.user if user is None else user,
+            stdin=stdin,
+            timeout_s=_FILE_S,
+            output_cap_bytes=cap,
+        )
+        what = f"{op.name.lower()} {argv[0]} in sandbox {self.id}"
+        if result.channel_lost:
+            raise SandboxError(f"could not {what}: {self._channel.lost or 'no answer'}", code="channel_lost")
+        if result.timed_out or result.signal:
+            raise SandboxError(f"could not {what}: no end after {_FILE_S:.0f} s", code="file_timeout")
+        if result.exit_code:
+            number = result.exit_code
+            raise SandboxError(f"could not {what}: {os.strerror(number)}", code=_CODES.get(number, "file_failed"))
+        return result
+
+    async def alive(self) -> Liveness:
+        """Start a trivial child and ask the engine; never raises."""
+        began = time.monotonic()
+        answered = False
+        if self._channel.lost is None:
+            try:
+                probe = await self._channel.run(Op.NOOP, [], user="root", timeout_s=_PROBE_S, output_cap_bytes=0)
+                answered = probe.exit_code == 0
+            except SandboxError:
+                answered = False
+        facts = await self._engine_facts()
+        return facts.model_copy(update={"alive": answered, "seconds": time.monotonic() - began})
+
+    async def kill_agent_processes(self) -> int:
+        return await self._channel.kill_all()
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._channel.close()
+        await self._remove()
+
+    @abstractmethod
+    async def _engine_facts(self) -> Liveness:
+        """What the engine says about the sandbox; ``alive`` is overwritten."""
+
+    @abstractmethod
+    async def _remove(self) -> None:
+        """Free everything the back end holds for this sandbox."""
+
+    @abstractmethod
+    async def counters(self) -> Counters: ...
+
+    @abstractmethod
+    async def snapshot(self) -> Snapshot: ...
+
+    @abstractmethod
+    async def fork(self, n: int) -> list[Sandbox]: ...

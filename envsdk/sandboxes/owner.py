@@ -1,0 +1,79 @@
+"""Who started a sandbox: the mark that lets a reaper tell the living's from the dead's.
+
+An owner is a process: boot id, process id and the kernel's start time of it, so that a reused process id never passes
+for the dead owner. Labels carry it, with a lease after which the sandbox may go whoever owns it.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+LABEL = "envsdk"
+OWNER_LABEL = "envsdk.owner"
+LEASE_LABEL = "envsdk.lease_until"
+LEASE_S = 6 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process on a booted machine; ``started`` is in clock ticks after boot (``/proc/PID/stat`` field 22)."""
+
+    boot: str
+    pid: int
+    started: int
+
+    def __str__(self) -> str:
+        return f"{self.boot}.{self.pid}.{self.started}"
+
+    @classmethod
+    def parse(cls, text: str) -> Owner | None:
+        """The owner that `str` wrote, or `None` where the text is no owner's."""
+        parts = text.rsplit(".", 2)
+        if len(parts) != 3 or not parts[1].isdecimal() or not parts[2].isdecimal():  # noqa: PLR2004
+            return None
+        return cls(parts[0], int(parts[1]), int(parts[2]))
+
+
+@functools.cache
+def boot_id() -> str:
+    """This boot of this machine; machines that share an engine differ in it."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def start_ticks(pid: int) -> int | None:
+    """When a process started, in clock ticks after boot; `None` where it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[19])
+
+
+def this_owner() -> Owner:
+    """The calling process. Not cached: a forked worker is an owner of its own."""
+    return Owner(boot_id(), os.getpid(), start_ticks(os.getpid()) or 0)
+
+
+def labels() -> dict[str, str]:
+    """Labels for everything this process creates in an engine."""
+    return {LABEL: "1", OWNER_LABEL: str(this_owner()), LEASE_LABEL: f"{time.time() + LEASE_S:.0f}"}
+
+
+def may_reap(owner_text: str, lease_until: str, *, now: float | None = None) -> bool:
+    """Whether what carries these labels may be removed.
+
+    Its owner ran on this boot of this machine and is dead, or ran on another boot of it or another machine and the lease
+    is over. A living owner's things are never reaped, whatever the lease says.
+    """
+    owner = Owner.parse(owner_text)
+    if owner is not None and owner.boot == boot_id():
+        return start_ticks(owner.pid) != owner.started
+    try:
+        return float(lease_until) < (time.time() if now is None else now)
+    except ValueError:
+        return True

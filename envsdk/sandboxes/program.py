@@ -1,0 +1,73 @@
+"""Where the helper program is: shipped for x86_64, built once from source with the machine's compiler elsewhere.
+
+The helper (``helper/*.h``, ``helper/helper.c``) needs no C library, so one file of about 12 kB runs in any image, even
+one without a shell. ``python -m envsdk.sandboxes.program`` rebuilds the shipped file; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import platformdirs
+
+from envsdk.errors import PrerequisiteError
+
+SOURCE_DIR = Path(__file__).parent / "helper"
+FLAGS = (
+    "-Os -static -nostdlib -ffreestanding -fno-stack-protector -fno-pic -no-pie -fno-asynchronous-unwind-tables "
+    "-fno-tree-loop-distribute-patterns -Wall -Wextra -Wno-unused-function -Wl,--build-id=none -Wl,-z,noseparate-code -s"
+).split()
+_COMPILERS = ("cc", "gcc", "clang")
+
+
+def helper_path() -> Path:
+    """The helper for this machine's processor. Raises `PrerequisiteError` (``no_helper``) where none can be had."""
+    shipped = SOURCE_DIR / f"helper-{platform.machine()}"
+    if shipped.is_file():
+        return shipped
+    built = Path(platformdirs.user_cache_dir("envsdk")) / f"helper-{platform.machine()}-{source_digest()[:16]}"
+    if not built.is_file():
+        build(built)
+    return built
+
+
+def source_digest() -> str:
+    """SHA-256 over the helper's sources and build flags."""
+    digest = hashlib.sha256(" ".join(FLAGS).encode())
+    for name in ("sys.h", "users.h", "tree.h", "ops.h", "helper.c"):
+        digest.update((SOURCE_DIR / name).read_bytes())
+    return digest.hexdigest()
+
+
+def build(target: Path) -> None:
+    """Compile the helper to ``target``, atomically. Raises `PrerequisiteError` without a compiler or on its failure."""
+    compiler = next((found for name in _COMPILERS if (found := shutil.which(name))), None)
+    if compiler is None:
+        raise PrerequisiteError(
+            f"no sandbox helper is shipped for {platform.machine()} and no C compiler is here to build it",
+            code="no_helper",
+            hint="apt-get install gcc",
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    command = [compiler, *FLAGS, "-o", str(part), "helper.c"]
+    ended = subprocess.run(command, cwd=SOURCE_DIR, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise PrerequisiteError(
+            f"{compiler} could not build the sandbox helper: {ended.stderr.strip()[-400:]}",
+            code="no_helper",
+            hint="apt-get install gcc linux-libc-dev",
+        )
+    part.chmod(0o755)
+    part.replace(target)
+
+
+if __name__ == "__main__":
+    build(SOURCE_DIR / f"helper-{platform.machine()}")
+    print(source_digest(), file=sys.stdout)

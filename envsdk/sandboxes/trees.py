@@ -1,0 +1,86 @@
+"""A folder as a stream of entries, the form in which the helper packs and unpacks trees (``helper/ops.h``).
+
+Entry: ``type[1] mode[4] path length[4] size[8] path content``; types ``f`` file, ``d`` folder, ``l`` link, ``e`` end.
+Devices, sockets and FIFOs are left out. Unpacking refuses paths that leave the target folder, and never follows a link
+that the stream itself made: what comes out of a sandbox is not trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from envsdk.errors import SandboxError
+
+_HEAD = struct.Struct("<cIIQ")
+
+
+def _entry(kind: bytes, mode: int, name: str, content: bytes = b"") -> bytes:
+    raw = os.fsencode(name)
+    return _HEAD.pack(kind, mode, len(raw), len(content)) + raw + content
+
+
+def pack(source: Path) -> bytes:
+    """The tree under a folder, or a single file as the entry ``""``. Raises `OSError` for what cannot be read."""
+    if not source.is_dir() or source.is_symlink():
+        return _pack_one(source, "") + _entry(b"e", 0, "")
+    parts = []
+    for folder, names, files in os.walk(source):
+        names.sort()
+        inside = Path(folder)
+        for name in [*names, *sorted(files)]:
+            parts.append(_pack_one(inside / name, (inside / name).relative_to(source).as_posix()))
+    return b"".join(parts) + _entry(b"e", 0, "")
+
+
+def _pack_one(path: Path, name: str) -> bytes:
+    status = path.lstat()
+    mode = stat.S_IMODE(status.st_mode)
+    if stat.S_ISLNK(status.st_mode):
+        return _entry(b"l", mode, name, os.fsencode(path.readlink()))
+    if stat.S_ISDIR(status.st_mode):
+        return _entry(b"d", mode, name)
+    if stat.S_ISREG(status.st_mode):
+        return _entry(b"f", mode, name, path.read_bytes())
+    return b""
+
+
+def entries(stream: bytes) -> Iterator[tuple[str, int, str, bytes]]:
+    """Yield ``(type, mode, path, content)``. Raises `SandboxError` (``bad_tree``) where the stream is cut or wrong."""
+    at = 0
+    while True:
+        if at + _HEAD.size > len(stream):
+            raise SandboxError("the tree from the sandbox is cut short", code="bad_tree")
+        kind, mode, name_bytes, size = _HEAD.unpack_from(stream, at)
+        at += _HEAD.size
+        if kind == b"e":
+            return
+        end = at + name_bytes + size
+        if kind not in {b"f", b"d", b"l"} or end > len(stream):
+            raise SandboxError("the tree from the sandbox is cut short", code="bad_tree")
+        yield kind.decode(), mode, os.fsdecode(stream[at : at + name_bytes]), stream[at + name_bytes : end]
+        at = end
+
+
+def unpack(stream: bytes, target: Path) -> None:
+    """Write the tree at ``target``; a stream of one entry ``""`` becomes that file. Raises `SandboxError`."""
+    links: set[PurePosixPath] = set()
+    for kind, mode, name, content in entries(stream):
+        inside = PurePosixPath(name)
+        if inside.is_absolute() or ".." in inside.parts or any(parent in links for parent in inside.parents):
+            raise SandboxError(f"the sandbox sent a path that leaves its folder: {name!r}", code="bad_tree")
+        path = target / inside if name else target
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == "d":
+            path.mkdir(exist_ok=True)
+        elif kind == "l":
+            links.add(inside)
+            path.unlink(missing_ok=True)
+            path.symlink_to(os.fsdecode(content))
+        else:
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
+            path.chmod((mode & 0o777) | stat.S_IRUSR | stat.S_IWUSR)
