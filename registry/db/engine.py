@@ -69,7 +69,7 @@ def open_database(url: str, *, upgrade: bool = True) -> Database:
     """
     database = Database(_engine(url))
     if upgrade:
-        from registry.db.schema import bring_up_to_date  # noqa: PLC0415 - alembic is heavy; callers may skip it
+        from registry.db.schema import bring_up_to_date
 
         with _as_store_errors(database.engine):
             bring_up_to_date(database.engine)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from registry.db.base import Base, BigId, Digest, Id, JsonObject, UnixTime
@@ -19,6 +19,7 @@ class Item(Base):
     """One task under one verifier.
 
     Attributes:
+        tags: names of its tags, sorted, as they are shown.
         spec: the task's parsed record (`envsdk.spec.model.TaskSpec` as JSON).
         search_text: lower-case slug, family, description and instruction, for free words.
         verified: ``none`` (no report), ``partial`` (incomplete), ``checked`` (complete and passed), ``failed``.
@@ -38,6 +39,7 @@ class Item(Base):
     verifier_digest: Mapped[Digest]
     slug: Mapped[str] = mapped_column(String(256))
     family: Mapped[str] = mapped_column(String(128), default="")
+    tags: Mapped[list[str]] = mapped_column(JSON)
     spec: Mapped[JsonObject]
     search_text: Mapped[str] = mapped_column(Text)
     package: Mapped[Digest]

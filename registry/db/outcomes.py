@@ -40,7 +40,7 @@ class Outcome(Base):
     """How one episode ended. ``passed`` is `None` where it was not graded: absent, never 0 (law 1).
 
     ``lineage_id`` is `None` for agents that are no policy (oracle, noop): they are evidence on the verifier, not on
-    difficulty.
+    difficulty. ``id`` is given by whoever holds the write lock, without gaps: outcomes are folded in its order.
     """
 
     __tablename__ = "outcome"
@@ -50,7 +50,7 @@ class Outcome(Base):
         Index(None, "run_id", "id"),
     )
 
-    id: Mapped[Id]
+    id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=False)
     episode_id: Mapped[str] = mapped_column(String(128))
     item_id: Mapped[int] = mapped_column(BigId, ForeignKey("item.id"))
     policy_id: Mapped[int] = mapped_column(BigId, ForeignKey("policy.id"))

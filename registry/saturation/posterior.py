@@ -82,9 +82,10 @@ def intervals(alphas: Any, betas: Any, *, level: float = LEVEL) -> tuple[np.ndar
 
 
 def regions(beta: Beta) -> Regions:
-    """How much of the posterior lies in each class. Each is computed from its own tail, so that small ones stay
-    exact.""" below = float(special.betainc(beta.alpha, beta.beta, LOW)) above = float(special.betaincc(beta.alpha,
-    beta.beta, HIGH)) return Regions(below, max(0.0, 1.0 - below - above), above)
+    """How much of the posterior lies in each class; each from its own tail, so that small ones stay exact."""
+    below = float(special.betainc(beta.alpha, beta.beta, LOW))
+    above = float(special.betaincc(beta.alpha, beta.beta, HIGH))
+    return Regions(below, max(0.0, 1.0 - below - above), above)
 
 
 def learnability(beta: Beta) -> float:

@@ -46,8 +46,13 @@ def certain_class(found: Regions) -> Verdict:
 
 
 def screen(prior: Beta, outcomes: Iterable[bool | None]) -> Screening:
-    """Screen a task on a stream of outcomes (`None`: ungraded, skipped). A stream that ends early leaves
-    ``uncertain``.""" looks: list[Look] = [] n = k = used = 0 for outcome in outcomes:
+    """Screen a task on a stream of outcomes (`None`: ungraded, skipped).
+
+    A stream that ends early leaves ``uncertain``.
+    """
+    looks: list[Look] = []
+    n = k = used = 0
+    for outcome in outcomes:
         used += 1
         if outcome is None:
             continue

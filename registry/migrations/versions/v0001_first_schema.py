@@ -34,6 +34,7 @@ def upgrade() -> None:  # noqa: PLR0915 - one statement a table
         sa.Column("verifier_digest", sa.String(length=64), nullable=False),
         sa.Column("slug", sa.String(length=256), nullable=False),
         sa.Column("family", sa.String(length=128), nullable=False),
+        sa.Column("tags", sa.JSON(), nullable=False),
         sa.Column("spec", sa.JSON(), nullable=False),
         sa.Column("search_text", sa.Text(), nullable=False),
         sa.Column("package", sa.String(length=64), nullable=False),
@@ -313,7 +314,7 @@ def upgrade() -> None:  # noqa: PLR0915 - one statement a table
 
     op.create_table(
         "outcome",
-        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=False, nullable=False),
         sa.Column("episode_id", sa.String(length=128), nullable=False),
         sa.Column("item_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("policy_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),

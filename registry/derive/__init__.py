@@ -1,0 +1,1 @@
+"""Everything that follows from outcomes, reports, priors and retirements, and nothing that is primary."""

@@ -1,0 +1,286 @@
+"""Fold events into standings, flags and the audit trail, in one pass and one transaction.
+
+`fold` reads the standings of the items that the events touch, steps each event in order, and writes back what changed.
+Folding in one batch, in many, or everything again (`registry.derive.rebuild`) gives the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy.orm import Session
+
+from registry.db import Item, Standing, StandingTag, StateChange
+from registry.derive.events import Event, OutcomeEvent, PriorEvent, ReportEvent, RetireEvent
+from registry.derive.flags import Flags, after_outcome, after_report
+from registry.saturation import states
+from registry.saturation.posterior import Beta, Counts, intervals, learnability
+from registry.saturation.states import Track
+
+_CHUNK = 500  # parameters of one IN list; both databases allow far more, but plans get slower
+
+Key = tuple[int, int]  # lineage id, item id
+
+
+@dataclass(slots=True)
+class _Work:
+    flags: dict[int, Flags]
+    tracks: dict[Key, Track]
+    by_item: dict[int, list[int]]
+    folded_to: dict[Key, int] = field(default_factory=dict)
+    touched: dict[Key, float] = field(default_factory=dict)
+    changes: list[dict[str, Any]] = field(default_factory=list)
+
+
+def fold(session: Session, events: Sequence[Event]) -> None:
+    """Apply ``events``, which must be in order and new to the standings they touch."""
+    if not events:
+        return
+    items = sorted({event.item_id for event in events})
+    work = _load(session, items)
+    before = dict(work.flags)
+    for event in events:
+        _apply(work, event)
+    _store_flags(session, {item: flags for item, flags in work.flags.items() if flags != before[item]})
+    _store_standings(session, work)
+    if work.changes:
+        session.execute(insert(StateChange), work.changes)
+
+
+def chunks(values: Sequence[Any], size: int = _CHUNK) -> Iterable[Sequence[Any]]:
+    """``values`` in runs of at most ``size``."""
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def _load(session: Session, items: Sequence[int]) -> _Work:
+    flags: dict[int, Flags] = {}
+    tracks: dict[Key, Track] = {}
+    by_item: dict[int, list[int]] = {}
+    for some in chunks(items):
+        for row in session.execute(
+            select(Item.id, Item.verified, Item.broken, Item.flaky, Item.ungraded_run).where(Item.id.in_(some))
+        ):
+            flags[row.id] = Flags(row.verified, row.broken, row.flaky, row.ungraded_run)
+        for standing in session.execute(select(*_TRACK_COLUMNS).where(Standing.item_id.in_(some))):
+            tracks[standing.lineage_id, standing.item_id] = _track(standing)
+            by_item.setdefault(standing.item_id, []).append(standing.lineage_id)
+    return _Work(flags, tracks, by_item)
+
+
+_TRACK_COLUMNS = (
+    Standing.lineage_id,
+    Standing.item_id,
+    Standing.phase,
+    Standing.prior_alpha,
+    Standing.prior_beta,
+    Standing.decayed_k,
+    Standing.decayed_n,
+    Standing.weight_version,
+    Standing.k,
+    Standing.n,
+    Standing.ungraded,
+    Standing.e_value,
+    Standing.cusum,
+)
+
+
+def _track(row: Any) -> Track:
+    return Track(
+        prior=Beta(row.prior_alpha, row.prior_beta),
+        phase=row.phase,
+        counts=Counts(row.decayed_k, row.decayed_n, row.weight_version),
+        k=row.k,
+        n=row.n,
+        ungraded=row.ungraded,
+        e_value=row.e_value,
+        cusum=row.cusum,
+    )
+
+
+def status_of(flags: Flags, track: Track) -> str:
+    """What pages and queries show: ``draft`` until a complete report passed, then the track's phase."""
+    return track.phase if flags.verified == "checked" else "draft"
+
+
+def _apply(work: _Work, event: Event) -> None:
+    match event:
+        case OutcomeEvent():
+            _apply_outcome(work, event)
+        case ReportEvent():
+            _apply_report(work, event)
+        case PriorEvent():
+            key = (event.lineage_id, event.item_id)
+            before = work.tracks[key]
+            after, reason = states.settled(replace(before, prior=Beta(event.alpha, event.beta)))
+            _move(work, event, key, before=before, after=after, reason=f"prior_{reason}" if reason else "")
+        case RetireEvent():
+            key = (event.lineage_id, event.item_id)
+            before = work.tracks[key]
+            _move(work, event, key, before=before, after=states.retired(before), reason="refresh")
+
+
+def _apply_outcome(work: _Work, event: OutcomeEvent) -> None:
+    flags, why = after_outcome(work.flags[event.item_id], event)
+    work.flags[event.item_id] = flags
+    if why:
+        _flag_change(work, event, "broken", why)
+    if event.lineage_id is None:
+        return
+    key = (event.lineage_id, event.item_id)
+    before = work.tracks[key]
+    after, reason = states.step(before, event.passed, weight_version=event.weight_version)
+    work.folded_to[key] = event.position
+    _move(work, event, key, before=before, after=after, reason=reason)
+
+
+def _apply_report(work: _Work, event: ReportEvent) -> None:
+    before = work.flags[event.item_id]
+    after, reasons = after_report(before, event)
+    work.flags[event.item_id] = after
+    for why in reasons:
+        _flag_change(work, event, "broken" if why == "oracle_failed" else "flaky", why)
+    for lineage in work.by_item.get(event.item_id, ()):
+        key = (lineage, event.item_id)
+        was, now = status_of(before, work.tracks[key]), status_of(after, work.tracks[key])
+        if was != now:
+            work.touched[key] = event.at
+            _change(work, event, lineage, before=was, after=now, reason=f"report_{event.verified}")
+
+
+def _move(work: _Work, event: Event, key: Key, *, before: Track, after: Track, reason: str) -> None:
+    work.tracks[key] = after
+    work.touched[key] = event.at
+    flags = work.flags[event.item_id]
+    was, now = status_of(flags, before), status_of(flags, after)
+    if was == now:
+        return
+    posterior = after.posterior if reason != "cusum" else before.posterior
+    evidence = {
+        "mean": posterior.mean,
+        "n": before.n if reason == "cusum" else after.n,
+        "k": before.k if reason == "cusum" else after.k,
+        "e_value": after.e_value,
+        "cusum": before.cusum if reason == "cusum" else after.cusum,
+        "weight_version": after.counts.version,
+    }
+    _change(work, event, key[0], before=was, after=now, reason=reason, **evidence)
+
+
+def _flag_change(work: _Work, event: Event, flag: str, why: str) -> None:
+    before, after = (flag, "") if why == "repeat_passed" else ("", flag)
+    _change(work, event, None, before=before, after=after, reason=why)
+
+
+def _change(
+    work: _Work, event: Event, lineage: int | None, *, before: str, after: str, reason: str, **evidence: Any
+) -> None:
+    work.changes.append(
+        {
+            "item_id": event.item_id,
+            "lineage_id": lineage,
+            "before": before,
+            "after": after,
+            "reason": reason,
+            "position": event.position,
+            "evidence": evidence,
+            "at": event.at,
+        }
+    )
+
+
+def _store_flags(session: Session, changed: dict[int, Flags]) -> None:
+    if not changed:
+        return
+    table = Item.__table__
+    statement = (
+        update(table)  # type: ignore[arg-type]
+        .where(table.c.id == bindparam("item"))
+        .values(verified=bindparam("v"), broken=bindparam("b"), flaky=bindparam("f"), ungraded_run=bindparam("u"))
+    )
+    rows = [
+        {"item": item, "v": flags.verified, "b": flags.broken, "f": flags.flaky, "u": flags.ungraded_run}
+        for item, flags in changed.items()
+    ]
+    session.connection().execute(statement, rows)
+
+
+def _store_standings(session: Session, work: _Work) -> None:
+    keys = list(work.touched)
+    if not keys:
+        return
+    tracks = [work.tracks[key] for key in keys]
+    posteriors = [track.posterior for track in tracks]
+    lows, highs = intervals([p.alpha for p in posteriors], [p.beta for p in posteriors])
+    rows = []
+    for key, track, posterior, low, high in zip(keys, tracks, posteriors, lows, highs, strict=True):
+        row = standing_values(status_of(work.flags[key[1]], track), track, float(low), float(high), posterior)
+        row |= {"in_lineage": key[0], "in_item": key[1], "updated_at": work.touched[key]}
+        row["folded"] = work.folded_to.get(key)
+        rows.append(row)
+    connection = session.connection()
+    folded = [row for row in rows if row["folded"] is not None]
+    others = [{key: value for key, value in row.items() if key != "folded"} for row in rows if row["folded"] is None]
+    if folded:
+        connection.execute(_UPDATE_STANDING.values(folded_to=bindparam("folded"), **_STANDING_BINDS), folded)
+    if others:
+        connection.execute(_UPDATE_STANDING.values(**_STANDING_BINDS), others)
+    tagged = [{name: row[name] for name in ("in_lineage", "in_item", "status", "learnability", "mean")} for row in rows]
+    connection.execute(_UPDATE_TAGS, tagged)
+
+
+_STANDING = Standing.__table__
+_TAGS = StandingTag.__table__
+_VALUES = (
+    "status",
+    "phase",
+    "mean",
+    "low",
+    "high",
+    "learnability",
+    "n",
+    "k",
+    "ungraded",
+    "prior_alpha",
+    "prior_beta",
+    "decayed_n",
+    "decayed_k",
+    "weight_version",
+    "e_value",
+    "cusum",
+    "updated_at",
+)
+_STANDING_BINDS: dict[str, Any] = {name: bindparam(name) for name in _VALUES}
+_UPDATE_STANDING = update(_STANDING).where(  # type: ignore[arg-type]
+    _STANDING.c.lineage_id == bindparam("in_lineage"), _STANDING.c.item_id == bindparam("in_item")
+)
+_UPDATE_TAGS = (
+    update(_TAGS)  # type: ignore[arg-type]
+    .where(_TAGS.c.lineage_id == bindparam("in_lineage"), _TAGS.c.item_id == bindparam("in_item"))
+    .values(status=bindparam("status"), learnability=bindparam("learnability"), mean=bindparam("mean"))
+)
+
+
+def standing_values(status: str, track: Track, low: float, high: float, posterior: Beta) -> dict[str, Any]:
+    """The columns of a standing that follow from its track."""
+    return {
+        "status": status,
+        "phase": track.phase,
+        "mean": posterior.mean,
+        "low": low,
+        "high": high,
+        "learnability": learnability(posterior),
+        "n": track.n,
+        "k": track.k,
+        "ungraded": track.ungraded,
+        "prior_alpha": track.prior.alpha,
+        "prior_beta": track.prior.beta,
+        "decayed_n": track.counts.n,
+        "decayed_k": track.counts.k,
+        "weight_version": track.counts.version,
+        "e_value": track.e_value,
+        "cusum": track.cusum,
+    }

@@ -1,0 +1,278 @@
+"""Append ended episodes to the registry, each exactly once, and fold them into estimates and states.
+
+A batch is one transaction: it is acknowledged when it is durable, and a batch that was cut off left nothing. Sending
+the same episodes again counts them as duplicates. What cannot be counted is rejected with a code, and the rest goes
+in: ``unknown_digest`` (no such task and verifier here), ``not_a_number``, ``graded_without_reward``,
+``invalid_record``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import rfc8785
+from pydantic import ValidationError
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from envsdk.digest import sha256_hex
+from envsdk.episode.record import EpisodeRecord, PolicyId
+from registry.bulk import insert_rows
+from registry.db import Episode, Item, Outcome, Policy, Run
+from registry.db.engine import Database
+from registry.derive.events import OutcomeEvent
+from registry.derive.fold import chunks, fold
+from registry.derive.lineages import ensure_lineage, lineage_name
+
+_T = TypeVar("_T")
+BATCH = 1_000
+"""Episodes a transaction: large enough to be fast, small enough that a cut-off upload repeats little."""
+GRADED_CLASSES = ("model_success", "model_failure")
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What was not taken: ``which`` is an episode id, a slug or a line; ``code`` is stable."""
+
+    which: str
+    code: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AppendResult:
+    """What became of the records of one call. Their numbers add up to what was sent."""
+
+    accepted: int = 0
+    duplicate: int = 0
+    rejected: tuple[Rejected, ...] = ()
+
+    def __add__(self, other: AppendResult) -> AppendResult:
+        return AppendResult(
+            self.accepted + other.accepted, self.duplicate + other.duplicate, self.rejected + other.rejected
+        )
+
+
+@dataclass(slots=True)
+class Names:
+    """Ids of the items, policies and runs met so far, looked up once a call."""
+
+    items: dict[tuple[str, str], int] = field(default_factory=dict)
+    policies: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+
+
+def append_records(database: Database, records: Iterable[EpisodeRecord], *, run: str = "") -> AppendResult:
+    """Append ended episodes.
+
+    Args:
+        database: an open registry.
+        records: in the order they ended, which is the order they are folded in.
+        run: name of the run that they belong to, if any.
+
+    Raises:
+        StoreError: the database failed; batches before the failing one are in, and sending all again is safe.
+    """
+    result = AppendResult()
+    names = Names()
+    for batch in _batches(records):
+        with database.writing() as session:
+            result += _append_batch(session, batch, names=names, run=run)
+    return result
+
+
+def append_lines(
+    database: Database,
+    lines: Iterable[bytes | str],
+    *,
+    run: str = "",
+    progress: Callable[[AppendResult], None] = lambda _: None,
+) -> AppendResult:
+    """Append a ledger's JSON lines.
+
+    A line that is no record is rejected as ``invalid_record``, or ``not_a_number``.
+    """
+    result = AppendResult()
+    for numbered in _batches(enumerate(lines, start=1)):
+        records: list[EpisodeRecord] = []
+        rejected: list[Rejected] = []
+        for number, line in numbered:
+            if not line.strip():
+                continue
+            parsed = read_line(line, which=f"line {number}")
+            (records if isinstance(parsed, EpisodeRecord) else rejected).append(parsed)  # type: ignore[arg-type]
+        result += append_records(database, records, run=run) + AppendResult(rejected=tuple(rejected))
+        progress(result)
+    return result
+
+
+def append_file(database: Database, path: Path, *, run: str = "") -> AppendResult:
+    """Append a ledger file (JSON lines)."""
+    with path.open("rb") as stream:
+        return append_lines(database, stream, run=run)
+
+
+def read_line(line: bytes | str, *, which: str) -> EpisodeRecord | Rejected:
+    """One ledger line as a record, or why it is none."""
+    try:
+        return EpisodeRecord.model_validate(json.loads(line, parse_constant=_no_constant))
+    except _NotANumberError as error:
+        return Rejected(which, "not_a_number", f"holds {error}, which is no JSON number")
+    except ValidationError as error:
+        first = error.errors()[0]
+        return Rejected(which, "invalid_record", f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    except (ValueError, RecursionError) as error:
+        return Rejected(which, "invalid_record", f"is no JSON: {error}")
+
+
+class _NotANumberError(ValueError):
+    pass
+
+
+def _no_constant(name: str) -> Any:
+    raise _NotANumberError(name)
+
+
+def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
+    batch: list[_T] = []
+    for thing in things:
+        batch.append(thing)
+        if len(batch) >= BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _append_batch(session: Session, records: Sequence[EpisodeRecord], *, names: Names, run: str) -> AppendResult:
+    fresh, duplicate = _without_known(session, records)
+    _learn_items(session, fresh, names)
+    rejected = []
+    rows: list[dict[str, Any]] = []
+    events: list[OutcomeEvent] = []
+    episodes: list[dict[str, Any]] = []
+    run_id = _run_id(session, run) if run and fresh else None
+    position = session.scalar(select(func.max(Outcome.id))) or 0
+    for record in fresh:
+        fault = _fault(record, names)
+        if fault is not None:
+            rejected.append(fault)
+            continue
+        position += 1
+        row = _row(record, names, session) | {"id": position, "run_id": run_id}
+        rows.append(row)
+        events.append(event_of(row, agent=record.policy.model))
+        episodes.append({"episode_id": record.episode_id, "record": packed(record)})
+    insert_rows(session, Outcome.__table__, rows)
+    insert_rows(session, Episode.__table__, episodes)
+    fold(session, events)
+    return AppendResult(len(rows), duplicate, tuple(rejected))
+
+
+def packed(record: EpisodeRecord) -> bytes:
+    """The whole record as stored: zlib-compressed JSON."""
+    return zlib.compress(record.model_dump_json().encode(), 1)
+
+
+def unpacked(stored: bytes) -> EpisodeRecord:
+    """The record that `packed` stored."""
+    return EpisodeRecord.model_validate_json(zlib.decompress(stored))
+
+
+def event_of(row: Mapping[str, Any], *, agent: str) -> OutcomeEvent:
+    """The event that an outcome's row stands for; ``agent`` is the model's name, or ``oracle``."""
+    return OutcomeEvent(
+        item_id=row["item_id"],
+        lineage_id=row["lineage_id"],
+        position=row["id"],
+        passed=row["passed"],
+        cause=row["cause"],
+        weight_version=row["weight_version"],
+        agent=agent,
+        at=row["started_at"],
+    )
+
+
+def _without_known(session: Session, records: Sequence[EpisodeRecord]) -> tuple[list[EpisodeRecord], int]:
+    first = {record.episode_id: record for record in reversed(records)}
+    known: set[str] = set()
+    for some in chunks(list(first)):
+        known.update(session.scalars(select(Outcome.episode_id).where(Outcome.episode_id.in_(some))))
+    fresh = [record for record in records if record.episode_id not in known and first[record.episode_id] is record]
+    return fresh, len(records) - len(fresh)
+
+
+def _learn_items(session: Session, records: Sequence[EpisodeRecord], names: Names) -> None:
+    missing = sorted({record.task_digest for record in records} - {task for task, _ in names.items})
+    for some in chunks(missing):
+        for row in session.execute(
+            select(Item.id, Item.task_digest, Item.verifier_digest).where(Item.task_digest.in_(some))
+        ):
+            names.items[row.task_digest, row.verifier_digest] = row.id
+
+
+def _fault(record: EpisodeRecord, names: Names) -> Rejected | None:
+    outcome = record.outcome
+    which = record.episode_id
+    numbers = (outcome.reward, record.started_at, record.times.total_s, *outcome.rewards.values())
+    if any(number is not None and not math.isfinite(number) for number in numbers):
+        return Rejected(which, "not_a_number", "a reward or a time is NaN or infinite")
+    if outcome.graded and outcome.reward is None:
+        return Rejected(which, "graded_without_reward", "the episode is graded but its reward is absent")
+    if (record.task_digest, record.verifier_digest) not in names.items:
+        pair = f"{record.task_digest[:12]} under verifier {record.verifier_digest[:12]}"
+        return Rejected(which, "unknown_digest", f"task {pair} is not in this registry; push it first")
+    return None
+
+
+def _row(record: EpisodeRecord, names: Names, session: Session) -> dict[str, Any]:
+    policy_id, lineage_id = _policy(session, record.policy, names)
+    outcome = record.outcome
+    graded = outcome.graded and outcome.outcome_class in GRADED_CLASSES
+    return {
+        "episode_id": record.episode_id,
+        "item_id": names.items[record.task_digest, record.verifier_digest],
+        "policy_id": policy_id,
+        "lineage_id": lineage_id,
+        "weight_version": record.weight_version_oldest or 0,
+        "outcome_class": outcome.outcome_class,
+        "cause": outcome.cause,
+        "passed": outcome.outcome_class == "model_success" if graded else None,
+        "reward": outcome.reward,
+        "group_id": record.group_id,
+        "seconds": record.times.total_s,
+        "tokens": sum(turn.generated_tokens for turn in record.turns) if record.turns else None,
+        "started_at": record.started_at,
+    }
+
+
+def _policy(session: Session, policy: PolicyId, names: Names) -> tuple[int, int | None]:
+    identity = policy.model_dump(mode="json")
+    key = sha256_hex(rfc8785.dumps(identity))
+    if key not in names.policies:
+        name = lineage_name(identity)
+        lineage = None if name is None else ensure_lineage(session, name)
+        found = session.scalar(select(Policy.id).where(Policy.key == key))
+        if found is None:
+            row = Policy(key=key, lineage_id=lineage, model=policy.model, identity=identity)
+            session.add(row)
+            session.flush()
+            found = row.id
+        names.policies[key] = (found, lineage)
+    return names.policies[key]
+
+
+def _run_id(session: Session, name: str) -> int:
+    found = session.scalar(select(Run.id).where(Run.name == name))
+    if found is not None:
+        return found
+    row = Run(name=name, created_at=time.time())
+    session.add(row)
+    session.flush()
+    return row.id

@@ -1,0 +1,143 @@
+"""Revisions of task sets: immutable lists of items, how they are named, found and digested.
+
+A revision's digest is sha256 over the canonical JSON of its sorted list of ``[task digest, verifier digest]``: two
+registries that hold the same tasks give a set the same digest, whatever the order.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from envsdk.digest import canonical, sha256_hex
+from envsdk.errors import UsageError
+from registry.bulk import insert_rows
+from registry.db import Item, SetItem, SetRevision, TaskSet
+from registry.derive.fold import chunks
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True)
+class SetEntry:
+    """One item of a set."""
+
+    slug: str
+    task_digest: str
+    verifier_digest: str
+
+
+def set_digest(items: Iterable[SetEntry]) -> str:
+    """The digest of a set of items, whatever their order."""
+    return sha256_hex(canonical(sorted([item.task_digest, item.verifier_digest] for item in items)))
+
+
+def normal_name(name: str) -> str:
+    """The name as it is stored: lower case, spaces and underscores as dashes.
+
+    Raises:
+        UsageError: it holds what a name may not.
+    """
+    normal = re.sub(r"[\s_]+", "-", name.strip().lower())
+    if not _NAME.fullmatch(normal):
+        raise UsageError(f"{name!r} is no name of a task set", code="bad_name", hint="use letters, digits, '-' and '.'")
+    return normal
+
+
+def add_revision(
+    session: Session,
+    name: str,
+    ids: Sequence[int],
+    *,
+    digest: str,
+    query: str = "",
+    lineage_id: int | None = None,
+    parent: SetRevision | None = None,
+    note: dict[str, object] | None = None,
+) -> SetRevision:
+    """Store the next revision of a set (made where it is new). ``ids`` are item ids in order."""
+    owner = session.scalar(select(TaskSet).where(TaskSet.name == name))
+    if owner is None:
+        owner = TaskSet(name=name, created_at=time.time())
+        session.add(owner)
+        session.flush()
+    newest = session.scalar(select(func.max(SetRevision.number)).where(SetRevision.set_id == owner.id)) or 0
+    revision = SetRevision(
+        set_id=owner.id,
+        number=newest + 1,
+        digest=digest,
+        query=query,
+        lineage_id=lineage_id,
+        parent_id=None if parent is None else parent.id,
+        size=len(ids),
+        note=note or {},
+        created_at=time.time(),
+    )
+    session.add(revision)
+    session.flush()
+    rows = [{"revision_id": revision.id, "ordinal": place, "item_id": item} for place, item in enumerate(ids)]
+    insert_rows(session, SetItem.__table__, rows)
+    return revision
+
+
+def latest_revision(session: Session, name: str) -> SetRevision | None:
+    """The newest revision of a set that was not deleted."""
+    return session.scalar(
+        select(SetRevision)
+        .join(TaskSet, TaskSet.id == SetRevision.set_id)
+        .where(TaskSet.name == name, SetRevision.deleted_at.is_(None))
+        .order_by(SetRevision.number.desc())
+        .limit(1)
+    )
+
+
+def find_revision(session: Session, reference: str) -> SetRevision:
+    """The revision that ``NAME`` (its latest), ``NAME@NUMBER`` or a set digest names.
+
+    Raises:
+        UsageError: there is none (``unknown_set``), or it was deleted (``deleted_revision``, with the reason).
+    """
+    name, _, number = reference.partition("@")
+    statement = select(SetRevision).join(TaskSet, TaskSet.id == SetRevision.set_id)
+    if re.fullmatch(r"[0-9a-f]{64}", reference):
+        statement = statement.where(SetRevision.digest == reference)
+    else:
+        statement = statement.where(TaskSet.name == name.lower())
+        if number:
+            wanted = int(number) if number.isascii() and number.isdigit() and len(number) < 10 else -1
+            statement = statement.where(SetRevision.number == wanted)
+    found = session.scalar(statement.order_by(SetRevision.deleted_at.is_not(None), SetRevision.number.desc()).limit(1))
+    if found is None:
+        raise UsageError(
+            f"there is no task set {reference!r}", code="unknown_set", hint="`envsdk registry sets` lists them"
+        )
+    if found.deleted_at is not None:
+        raise UsageError(f"{reference} was deleted: {found.deleted_reason}", code="deleted_revision")
+    return found
+
+
+def revision_entries(session: Session, revision_id: int) -> tuple[SetEntry, ...]:
+    """The items of a revision, in order."""
+    rows = session.execute(
+        select(Item.slug, Item.task_digest, Item.verifier_digest)
+        .join(SetItem, SetItem.item_id == Item.id)
+        .where(SetItem.revision_id == revision_id)
+        .order_by(SetItem.ordinal)
+    )
+    return tuple(SetEntry(*row) for row in rows)
+
+
+def entries_of(session: Session, ids: Sequence[int]) -> tuple[SetEntry, ...]:
+    """Slugs and digests of items, in the order of ``ids``."""
+    found = {}
+    for some in chunks(ids):
+        for row in session.execute(
+            select(Item.id, Item.slug, Item.task_digest, Item.verifier_digest).where(Item.id.in_(some))
+        ):
+            found[row.id] = SetEntry(row.slug, row.task_digest, row.verifier_digest)
+    return tuple(found[item] for item in ids)
