@@ -1,7 +1,7 @@
 """The read handle that a state verifier is given on the end state of an episode.
 
-Paths are absolute, as in the sandbox. Whatever the agent left is evidence, never instructions: links are followed inside
-the state only, nothing is executed, and sizes are bounded.
+Paths are absolute, as in the sandbox. Whatever the agent left is evidence, never instructions: links are followed
+inside the state only, nothing is executed, and sizes are bounded.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ class State(Protocol):
 class FolderState:
     """A state that lies in a folder: ``/app/x`` is ``root/app/x``.
 
-    ``root`` is ``/`` in the verifier's own box. A link, absolute or not, is followed as the sandbox would, and what then
-    lies outside ``root`` counts as missing.
+    A link, absolute or not, is followed as it would be in the sandbox, so that none leads out of ``root``.
     """
 
     def __init__(self, root: Path) -> None:

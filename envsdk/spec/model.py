@@ -30,10 +30,10 @@ class AgentSpec(Frozen):
     """How a policy meets the task.
 
     Attributes:
-        protocol: ``answer``: one reply, its text is the answer, stored as the task's first artifact (``/app/answer.txt``
-            unless the task names another). ``command``: one reply, run as one shell command in the work directory; what
-            it prints on stdout is the answer, stored the same way. ``shell``: a reply a turn, each run as a command and
-            its output returned, until the reply is the word ``done`` or a limit ends it.
+        protocol: ``answer``: one reply, its text is the answer, stored as the task's first artifact, by default
+            ``/app/answer.txt``. ``command``: one reply, run as one shell command in the work directory; what it prints
+            on stdout is the answer, stored the same way. ``shell``: a reply a turn, each run as a command, its output
+            returned, until the reply is the word ``done`` or a limit ends it.
         system: system prompt; empty for none.
         examples: few-shot exchanges, in order, before the instruction.
         stop: strings that end a reply.
@@ -102,8 +102,8 @@ class VerifierSpec(Frozen):
     """What turns the end state into a reward.
 
     Attributes:
-        kind: ``text``: a Python function of the answer. ``state``: a Python function of a read handle on the end state
-            (`envsdk.authoring.state.State`). ``script``: ``tests/test.sh`` run in a sandbox, which writes a reward file.
+        kind: ``text``: a Python function of the answer. ``state``: a Python function of a read handle on the end state,
+            `envsdk.authoring.state.State`. ``script``: ``tests/test.sh`` run in a sandbox, which writes a reward file.
             Python functions return a number, a bool, or numbers by name; text and state verifiers need no sandbox, but
             ``tests/test.sh`` stands beside them and does the same in one.
         entry: for Python verifiers ``tests/verifier.py::function``.

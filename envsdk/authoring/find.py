@@ -1,0 +1,115 @@
+"""Find what installed packages and files declare: families by name, tasks of a module."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from envsdk.authoring.declare import Declaration, declarations
+from envsdk.authoring.families import Family
+from envsdk.authoring.write import write_task
+from envsdk.digest import sha256_hex
+from envsdk.errors import UsageError
+from envsdk.spec.model import Task
+from envsdk.spec.problems import did_you_mean
+
+
+def registered_families() -> dict[str, Family]:
+    """Families of every installed package that offers some in the entry-point group ``envsdk.families``, by name.
+
+    Raises:
+        UsageError: two packages use one name (code ``duplicate_family``).
+    """
+    found: dict[str, Family] = {}
+    for entry in sorted(entry_points(group="envsdk.families"), key=lambda item: item.value):
+        for declaration in declared_in(entry.load().__name__):
+            if not declaration.is_family:
+                continue
+            if declaration.name in found:
+                both = f"{found[declaration.name].declaration.module} and {declaration.module}"
+                raise UsageError(f"is in {both}", code="duplicate_family", where=declaration.name, hint="rename one")
+            found[declaration.name] = Family(declaration)
+    return found
+
+
+def get_family(name: str) -> Family:
+    """One registered family.
+
+    Raises:
+        UsageError: there is none of that name (code ``no_family``).
+    """
+    families = registered_families()
+    if name not in families:
+        hint = did_you_mean(name, families) or f"there are {', '.join(sorted(families))}"
+        raise UsageError(f"no family {name!r}", code="no_family", hint=hint)
+    return families[name]
+
+
+def find_tasks(source: str | Path | ModuleType, dest: Path) -> list[Task]:
+    """Write out what a module or Python file declares: every task, and of each family the easiest and the hardest.
+
+    Args:
+        source: a module, its name, or the path of a ``.py`` file, which is imported.
+        dest: a folder; each task becomes a directory in it, named by its slug.
+
+    Raises:
+        UsageError: the source cannot be imported, or a draw cannot be written.
+        SpecError: what was drawn is no valid task.
+    """
+    tasks = []
+    for declaration in declared_in(import_source(source).__name__):
+        if not declaration.is_family:
+            draw = declaration.function()
+            tasks.append(write_task(declaration, draw, dest / declaration.name, slug=declaration.name))
+            continue
+        family = Family(declaration)
+        easiest = family.complete({})
+        hardest = {knob: values[-1] for knob, values in family.levels.items()}
+        levels = [easiest, hardest] if hardest != easiest else [easiest]
+        tasks += [family.draw(seed=0, level=level, dest=dest / family.slug(level, 0)) for level in levels]
+    return tasks
+
+
+def import_source(source: str | Path | ModuleType) -> ModuleType:
+    """Import a module by name, or a file by path: a file once, whatever its name.
+
+    Raises:
+        UsageError: it does not exist or raises (code ``import_failed``).
+    """
+    if isinstance(source, ModuleType):
+        return source
+    try:
+        path = Path(source)
+        return _import_file(path) if path.suffix == ".py" else importlib.import_module(str(source))
+    except Exception as error:
+        # An author's module may raise anything; it is reported as that module's fault.
+        why = f"{type(error).__name__}: {error}"
+        raise UsageError(
+            f"cannot be imported: {why}", code="import_failed", where=str(source), hint="fix it"
+        ) from error
+
+
+def _import_file(path: Path) -> ModuleType:
+    name = f"envsdk_authored_{sha256_hex(str(path.resolve()).encode())[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no loader for {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def declared_in(module: str) -> list[Declaration]:
+    """What a module or package, already imported, declares."""
+    return [d for d in declarations() if d.module == module or d.module.startswith(f"{module}.")]

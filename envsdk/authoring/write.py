@@ -1,0 +1,169 @@
+"""From a declaration and a draw to a task directory: Python verifiers as their module's source and a name.
+
+What is written is a Harbor task: ``tests/test.sh`` runs a Python verifier in a sandbox without envsdk, by the runner
+that lies beside it. Oracle and author's wrong answers stand outside ``tests/`` and ``environment/``, so that neither
+the agent nor the verifier meets them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from envsdk.authoring.declare import Declaration, PythonVerifier, Script
+from envsdk.authoring.draw import Draw, Scalar, content_of, named
+from envsdk.errors import UsageError
+from envsdk.spec.contents import FileContent
+from envsdk.spec.dump import dump_task
+from envsdk.spec.meaning import ANSWER_PATH
+from envsdk.spec.model import Protocol, Task, TaskSpec, VerifierSpec
+
+RUN_PYTHON = "#!/bin/sh\nexec python3 -I -B /tests/run_verifier.py {function} {kind} {answer}\n"
+_RUNNER = Path(__file__).with_name("runner.py")
+_HEAD = """ARG BASE=python:3.12-slim
+FROM ${BASE}
+RUN id agent >/dev/null 2>&1 || useradd --create-home agent
+"""
+
+
+def write_task(
+    declaration: Declaration,
+    draw: Draw,
+    dest: Path,
+    *,
+    slug: str,
+    level: Mapping[str, Scalar] | None = None,
+    seed: int | None = None,
+) -> Task:
+    """Write one draw as the task directory ``dest`` and load it.
+
+    Raises:
+        UsageError: the draw has no oracle, its params do not fit the verifier, or the verifier has no source file
+            (codes ``no_oracle``, ``params_mismatch``, ``no_source``); ``dest`` is taken.
+        SpecError: the result is no valid task.
+    """
+    agent = draw.agent or declaration.agent
+    artifacts = declaration.artifacts or ((ANSWER_PATH,) if agent.protocol in {"answer", "command"} else ())
+    spec = TaskSpec(
+        slug=slug,
+        instruction=draw.instruction,
+        agent=agent,
+        container=declaration.container,
+        services=declaration.services,
+        verifier=_verifier_spec(declaration.verifier, draw.params),
+        budget=draw.budget or declaration.budget,
+        artifacts=artifacts,
+        family=declaration.name if declaration.is_family else "",
+        level=dict(level or {}),
+        seed=seed,
+        tags=declaration.tags,
+        description=declaration.description,
+    )
+    files = {
+        **_environment(declaration, draw),
+        **_tests(declaration.verifier, draw, artifacts),
+        **_solution(declaration, draw, agent.protocol, artifacts),
+    }
+    return dump_task(spec, files, dest)
+
+
+def _verifier_spec(verifier: PythonVerifier | Script, params: Mapping[str, Any]) -> VerifierSpec:
+    if isinstance(verifier, Script):
+        return VerifierSpec(
+            kind="script", mode=verifier.mode, low=verifier.low, high=verifier.high, pass_mark=verifier.pass_mark
+        )
+    return VerifierSpec(
+        kind=verifier.kind,
+        entry=f"tests/verifier.py::{verifier.function.__name__}",
+        params=dict(params),
+        low=verifier.low,
+        high=verifier.high,
+        pass_mark=verifier.pass_mark,
+        exit_status="native",
+    )
+
+
+def _environment(declaration: Declaration, draw: Draw) -> dict[str, FileContent]:
+    workdir = declaration.container.workdir if declaration.container else "/app"
+    files = {f"environment/files/{path}": content_of(value) for path, value in draw.files.items()}
+    more = {f"environment/{path}": content_of(value) for path, value in draw.environment.items()}
+    if declaration.container is not None and declaration.container.image is not None:
+        return more
+    lines = [_HEAD, f"WORKDIR {workdir}\n"]
+    if files:
+        lines.append(f"COPY files/ {workdir}/\n")
+    lines.append(f"RUN chown -R agent:agent {shlex.quote(workdir)}\n")
+    text = declaration.dockerfile or "".join(lines)
+    return {"environment/Dockerfile": FileContent(text.encode()), **files, **more}
+
+
+def _tests(verifier: PythonVerifier | Script, draw: Draw, artifacts: tuple[str, ...]) -> dict[str, FileContent]:
+    more = {f"tests/{path}": content_of(value) for path, value in draw.tests.items()}
+    if isinstance(verifier, Script):
+        return {"tests/test.sh": FileContent(verifier.text.encode(), executable=True), **more}
+    function = verifier.function
+    _check_params(verifier, draw.params)
+    answer = artifacts[0] if artifacts else ANSWER_PATH
+    script = RUN_PYTHON.format(function=function.__name__, kind=verifier.kind, answer=shlex.quote(answer))
+    return {
+        "tests/test.sh": FileContent(script.encode(), executable=True),
+        "tests/run_verifier.py": FileContent(_RUNNER.read_bytes()),
+        "tests/verifier.py": FileContent(_source_of(function)),
+        **({} if draw.params else {"tests/params.json": FileContent(b"{}\n")}),
+        **more,
+    }
+
+
+def _check_params(verifier: PythonVerifier, params: Mapping[str, Any]) -> None:
+    try:
+        inspect.signature(verifier.function).bind(object(), **params)
+    except TypeError as error:
+        raise UsageError(
+            f"its params do not fit: {error}",
+            code="params_mismatch",
+            where=verifier.function.__name__,
+            hint="give exactly the keywords that the verifier takes",
+        ) from error
+
+
+def _source_of(function: Any) -> bytes:
+    file = getattr(sys.modules.get(function.__module__), "__file__", None)
+    if file is None or not Path(file).is_file():
+        hint = "put the verifier in a file"
+        raise UsageError("its module has no source file", code="no_source", where=function.__name__, hint=hint)
+    return Path(file).read_bytes()
+
+
+def _solution(
+    declaration: Declaration, draw: Draw, protocol: Protocol, artifacts: tuple[str, ...]
+) -> dict[str, FileContent]:
+    reply = declaration.oracle(draw) if declaration.oracle and not draw.oracle else draw.oracle
+    if not reply:
+        hint = "give Draw(oracle=...) or @oracle"
+        raise UsageError("has no oracle", code="no_oracle", where=declaration.name, hint=hint)
+    files = {}
+    if protocol == "shell":
+        files["solution/solve.sh"] = FileContent(_as_script(reply), executable=True)
+    else:
+        target = shlex.quote(artifacts[0])
+        read = 'cat "$(dirname "$0")/answer.txt"'
+        line = f"{read} > {target}" if protocol == "answer" else f'sh -c "$({read})" > {target}'
+        files["solution/answer.txt"] = FileContent(reply.encode())
+        files["solution/solve.sh"] = FileContent(f"#!/bin/sh\n{line}\n".encode(), executable=True)
+    for side, replies in (("wrong", named(draw.wrong)), ("right", named(draw.right))):
+        for name, text in replies.items():
+            path = f"mutants/{side}/{name}"
+            if protocol == "shell":
+                files[f"{path}.sh"] = FileContent(_as_script(text), executable=True)
+            else:
+                files[f"{path}.txt"] = FileContent(text.encode())
+    return files
+
+
+def _as_script(text: str) -> bytes:
+    body = text if text.startswith("#!") else f"#!/bin/sh\nset -eu\n{text}"
+    return (body if body.endswith("\n") else f"{body}\n").encode()
