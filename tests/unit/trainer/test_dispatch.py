@@ -1,0 +1,261 @@
+"""The dispatcher: admission, refills, rejection, cancels; and every episode ends in the ledger exactly once."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections import Counter
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envsdk.errors import FaultyError
+from tests.fakes.episodes import ENGINE_500, FakeEpisodes, make_task, scored
+from trainer.admission import Admission
+from trainer.dispatch import Dispatcher
+from trainer.ledger import Ledger
+from trainer.pool import Pool
+
+
+class Setup:
+    """A dispatcher on fakes; the test plays the learner."""
+
+    def __init__(self, folder: Path, episodes: FakeEpisodes, **options) -> None:
+        self.version = 0
+        episodes.version = lambda: self.version
+        numbers = itertools.count()
+        self.closed: Counter[str] = Counter()
+        self.pool = Pool(max_lag=options.pop("max_lag", 4))
+        self.ledger = Ledger(folder)
+        self.dispatcher = Dispatcher(
+            draw=lambda: make_task(next(numbers)),
+            run=episodes.run,
+            pool=self.pool,
+            ledger=self.ledger,
+            admission=Admission(options.pop("staleness", 1), options.pop("batch", 2)),
+            version=lambda: self.version,
+            group_size=options.pop("group_size", 2),
+            slots=options.pop("slots", 8),
+            refills=options.pop("refills", 2),
+            close=lambda _draw, why: self.closed.update([why]),
+        )
+
+    @asynccontextmanager
+    async def serving(self):
+        task = asyncio.create_task(self.dispatcher.serve())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await self.dispatcher.stop()
+
+    async def step(self, count: int = 2) -> list:
+        groups = await self.pool.take(count, version=self.version)
+        self.version += 1
+        self.dispatcher.wake()
+        return groups
+
+
+async def settle() -> None:
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
+async def test_groups_reach_the_pool_complete_and_in_places(tmp_path: Path) -> None:
+    run = Setup(tmp_path, FakeEpisodes())
+    async with run.serving():
+        groups = await run.step()
+    assert [group.draw.order for group in groups] == [0, 1]
+    assert all([record.index_in_group for record in group.episodes] == [0, 1] for group in groups)
+
+
+@pytest.mark.parametrize(("staleness", "batch"), [(0, 1), (0, 3), (1, 2), (3, 2)])
+async def test_no_more_groups_start_than_the_rule_admits(tmp_path: Path, staleness: int, batch: int) -> None:
+    run = Setup(tmp_path, FakeEpisodes(), staleness=staleness, batch=batch, slots=64)
+    async with run.serving():
+        for version in range(4):
+            await settle()
+            assert run.dispatcher.counts.dispatched == (staleness + version + 1) * batch
+            await run.step(batch)
+
+
+async def test_no_more_episodes_run_than_there_are_slots(tmp_path: Path) -> None:
+    episodes = FakeEpisodes(steps=lambda member: 3)
+    run = Setup(tmp_path, episodes, slots=3, group_size=4, staleness=5)
+    async with run.serving():
+        await run.step()
+    assert episodes.most_running == 3
+
+
+async def test_a_new_group_waits_until_no_member_waits_for_a_slot(tmp_path: Path) -> None:
+    episodes = FakeEpisodes(steps=lambda member: 5)
+    run = Setup(tmp_path, episodes, slots=2, group_size=4, staleness=5)
+    async with run.serving():
+        await run.step()
+    order = [member.draw.order for member in episodes.started]
+    assert order == sorted(order)
+
+
+async def test_exactly_the_missing_member_is_tried_again(tmp_path: Path) -> None:
+    def facts(member):
+        return ENGINE_500 if member.index == 1 and member.attempt == 0 else scored(float(member.index % 2))
+
+    episodes = FakeEpisodes(facts)
+    run = Setup(tmp_path, episodes, group_size=3, batch=1, staleness=0)
+    async with run.serving():
+        (group,) = await run.step(1)
+    first = [(member.index, member.attempt) for member in episodes.started if member.draw.order == 0]
+    assert sorted(first) == [(0, 0), (1, 0), (1, 1), (2, 0)]
+    assert group.refilled == 1
+    assert all(record.outcome.in_gradient for record in group.episodes)
+
+
+async def test_refills_are_bounded_and_the_survivors_are_trained_flagged(tmp_path: Path) -> None:
+    def facts(member):
+        return ENGINE_500 if member.index == 2 else scored(float(member.index % 2))
+
+    episodes = FakeEpisodes(facts)
+    run = Setup(tmp_path, episodes, group_size=3, batch=1, staleness=0, refills=2)
+    async with run.serving():
+        (group,) = await run.step(1)
+    assert [member.attempt for member in episodes.started if (member.draw.order, member.index) == (0, 2)] == [0, 1, 2]
+    assert group.flawed
+    assert sum(record.outcome.in_baseline for record in group.episodes) == 2
+
+
+async def test_a_group_with_one_survivor_is_rejected_and_its_place_filled(tmp_path: Path) -> None:
+    def facts(member):
+        return ENGINE_500 if member.draw.order == 0 and member.index else scored(float(member.index % 2))
+
+    run = Setup(tmp_path, FakeEpisodes(facts), batch=1, staleness=0, refills=0)
+    async with run.serving():
+        (group,) = await run.step(1)
+        assert run.closed == {"singleton": 1}
+    assert group.draw.order == 1
+
+
+async def test_zero_variance_groups_are_rejected_counted_and_refilled(tmp_path: Path) -> None:
+    def facts(member):
+        return scored(1.0 if member.draw.order < 3 else float(member.index))
+
+    run = Setup(tmp_path, FakeEpisodes(facts), batch=2, staleness=0)
+    async with run.serving():
+        groups = await run.step(2)
+        assert run.closed == {"zero_variance": 3}
+        assert run.dispatcher.counts.accepted == 2
+    assert [group.draw.order for group in groups] == [3, 4]
+
+
+async def test_an_unknown_end_completes_its_group_as_excluded(tmp_path: Path) -> None:
+    def facts(member):
+        return {"phase": "agent", "ended_by": "sandbox_gone"} if member.index == 2 else scored(float(member.index % 2))
+
+    run = Setup(tmp_path, FakeEpisodes(facts), group_size=3, batch=1, staleness=0)
+    async with run.serving():
+        (group,) = await run.step(1)
+    assert group.episodes[2].outcome.outcome_class == "unknown"
+    assert group.refilled == 0
+
+
+async def test_an_exception_in_the_machinery_is_an_end_not_a_hole(tmp_path: Path) -> None:
+    class Dying(FakeEpisodes):
+        async def run(self, member):
+            if member.attempt == 0 and member.index == 0:
+                raise ConnectionResetError("worker died")
+            return await super().run(member)
+
+    run = Setup(tmp_path, Dying(), batch=1, staleness=0)
+    async with run.serving():
+        (group,) = await run.step(1)
+    assert group.refilled == 1
+    assert run.ledger.outcomes["infra_failure"] >= 1
+
+
+async def test_a_run_without_any_signal_ends_with_an_error_instead_of_going_on_for_ever(tmp_path: Path) -> None:
+    run = Setup(tmp_path, FakeEpisodes(lambda member: scored(0.0)), batch=1, staleness=0)
+    async with run.serving():
+        with pytest.raises(FaultyError, match="no signal"):
+            await run.pool.take(1, version=0)
+
+
+async def test_a_ledger_that_cannot_be_written_reaches_whoever_waits_for_a_batch(tmp_path: Path) -> None:
+    run = Setup(tmp_path, FakeEpisodes())
+
+    def full(*_args, **_kwargs):
+        raise OSError(28, "No space left on device")
+
+    run.ledger.start = full
+    async with run.serving():
+        with pytest.raises(OSError, match="No space"):
+            await run.pool.take(2, version=0)
+
+
+async def test_doomed_groups_are_cancelled_and_their_episodes_end_once(tmp_path: Path) -> None:
+    episodes = FakeEpisodes(steps=lambda member: 10_000 if member.draw.order == 0 else 1)
+    run = Setup(tmp_path, episodes, max_lag=1, staleness=8, batch=1)
+    async with run.serving():
+        for _ in range(2):
+            await settle()
+            await run.step(1)
+        assert [draw.order for draw in await run.dispatcher.cancel_doomed(run.version)] == [0]
+        assert run.closed["doomed"] == 1
+    ends = Counter(record.episode_id for record in run.ledger.records())
+    assert set(ends.values()) == {1}
+    assert run.ledger.open == {}
+    assert run.ledger.causes["cancelled"] >= 2
+
+
+async def test_a_cancel_of_our_own_is_not_dispatched_again(tmp_path: Path) -> None:
+    run = Setup(tmp_path, FakeEpisodes(steps=lambda member: 10_000), batch=1, staleness=0)
+    async with run.serving():
+        await settle()
+    assert run.ledger.ended == 2
+    assert all(not record.outcome.redispatch for record in run.ledger.records())
+
+
+async def test_groups_too_old_at_the_take_leave_the_accepted_count(tmp_path: Path) -> None:
+    run = Setup(tmp_path, FakeEpisodes(), max_lag=0, staleness=2, batch=1)
+    async with run.serving():
+        await settle()
+        run.version = 1
+        await run.step(1)
+        assert run.closed["too_old"] == 3
+        counts = run.dispatcher.counts
+        assert counts.accepted == counts.dispatched - 3 - len(run.dispatcher.running)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), size=st.integers(2, 4), slots=st.integers(1, 6), staleness=st.integers(0, 3))
+async def test_whatever_fails_starts_equal_ends_and_no_group_is_taken_twice(
+    tmp_path_factory, seed, size, slots, staleness
+) -> None:
+    chance = random.Random(seed)
+
+    def facts(member):
+        draw = chance.random()
+        return ENGINE_500 if draw < 0.2 else {} if draw < 0.25 else scored(float(chance.random() < 0.5))
+
+    class Dying(FakeEpisodes):
+        async def run(self, member):
+            if chance.random() < 0.1:
+                raise RuntimeError("silent death")
+            return await super().run(member)
+
+    episodes = Dying(facts, steps=lambda member: chance.randrange(5))
+    run = Setup(tmp_path_factory.mktemp("run"), episodes, group_size=size, slots=slots, staleness=staleness, max_lag=2)
+    taken = []
+    async with run.serving():
+        for _ in range(4):
+            taken += await run.step(2)
+            await run.dispatcher.cancel_doomed(run.version)
+    assert run.ledger.open == {}
+    ends = Counter(record.episode_id for record in run.ledger.records())
+    assert set(ends.values()) == {1}
+    assert len({group.group_id for group in taken}) == len(taken) == 8
+    kept = len(taken) + len(run.pool.ready)
+    assert run.dispatcher.counts.dispatched == kept + sum(run.closed.values())
