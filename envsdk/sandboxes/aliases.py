@@ -60,7 +60,7 @@ def wanted_bases(dockerfile: str) -> list[str]:
             if name not in stages and name != "scratch" and name not in found:
                 found.append(name)
             words = line.split()
-            if len(words) >= 2 and words[-2].lower() == "as":  # noqa: PLR2004
+            if len(words) >= 2 and words[-2].lower() == "as":
                 stages.add(words[-1])
     return found
 

@@ -224,7 +224,7 @@ def _result(pending: _Pending, end: End | None, elapsed_s: float, user: str) -> 
         return ExecResult(
             exit_code=None, stdout=out, stderr=err, channel_lost=True, total_bytes=kept, seconds=elapsed_s
         )
-    if end.how == 2:  # noqa: PLR2004 - the wire's word for "never ran"
+    if end.how == 2:
         stage, number = end.code >> 16, end.code & 0xFFFF
         if stage == _NO_USER:
             raise SandboxError(f"cannot run as user {user!r} (errno {number})", code="unknown_user")

@@ -32,15 +32,15 @@ def read_context(root: Path) -> Context:
         inside = Path(folder).relative_to(root).as_posix()
         prefix = "" if inside == "." else f"{inside}/"
         for name in [*plain, *(n for n in names if (Path(folder) / n).is_symlink())]:
-            path = f"{prefix}{name}"
-            if path == "Dockerfile" or not _is_ignored(path, ignored):
-                files.append(path)
+            relative = f"{prefix}{name}"
+            if relative == "Dockerfile" or not _is_ignored(relative, ignored):
+                files.append(relative)
         if prefix and not names and not plain:
             files.append(prefix.rstrip("/"))
     files.sort()
     digest = hashlib.sha256()
     for name in files:
-        path = root / name
+        path = Path(root, name)
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
             kind, content = "link", os.fsencode(path.readlink())

@@ -20,9 +20,9 @@ from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.docker_box import DockerSandbox, gather_or_close
 from envsdk.sandboxes.docker_engine import Engine, new_labels
+from envsdk.sandboxes.docker_helper import HELPER_DIR, helper_volume
 from envsdk.sandboxes.docker_images import DockerImages, Progress
 from envsdk.sandboxes.limits import OPEN_FILES, SHM_MIB, bounds
-from envsdk.sandboxes.docker_helper import HELPER_DIR, helper_volume
 
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
 
@@ -89,7 +89,7 @@ class DockerProvider:
                     host_config=api.create_host_config(**options),
                 )
                 container = str(made["Id"])
-                channel, stream = await self._engine.attach(container)
+                channel, _stream = await self._engine.attach(container)
                 await self._engine.call(api.start, container)
                 box = DockerSandbox(self, container, spec, channel, env)
                 await box.hello(timeout_s=max(0.1, timeout_s - (time.monotonic() - began)))

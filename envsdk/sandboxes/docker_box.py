@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from envsdk.errors import SandboxError
+from envsdk.sandboxes import counting
 from envsdk.sandboxes.base import Counters, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.kept import KeptSandbox
@@ -13,51 +14,6 @@ from envsdk.sandboxes.limits import bounds
 
 if TYPE_CHECKING:
     from envsdk.sandboxes.docker import DockerProvider
-
-_MIB = 1 << 20
-_V1 = {
-    "oom": "/sys/fs/cgroup/memory/memory.oom_control",
-    "memory_peak": "/sys/fs/cgroup/memory/memory.max_usage_in_bytes",
-    "memory_limit": "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-    "pids_events": "/sys/fs/cgroup/pids/pids.events",
-    "pids_limit": "/sys/fs/cgroup/pids/pids.max",
-    "pids_peak": "/sys/fs/cgroup/pids/pids.peak",
-}
-_V2 = {
-    "oom": "/sys/fs/cgroup/memory.events",
-    "memory_peak": "/sys/fs/cgroup/memory.peak",
-    "memory_limit": "/sys/fs/cgroup/memory.max",
-    "pids_events": "/sys/fs/cgroup/pids.events",
-    "pids_limit": "/sys/fs/cgroup/pids.max",
-    "pids_peak": "/sys/fs/cgroup/pids.peak",
-}
-
-
-def _keyed(text: bytes | None, key: str) -> int | None:
-    for line in (text or b"").decode("ascii", "replace").splitlines():
-        name, _, value = line.partition(" ")
-        if name == key and value.strip().isdecimal():
-            return int(value)
-    return None
-
-
-def _plain(text: bytes | None) -> int | None:
-    value = (text or b"").strip().decode("ascii", "replace")
-    return int(value) if value.isdecimal() else None
-
-
-def counters_from(read: dict[str, bytes | None]) -> Counters:
-    """Counters out of the texts of a sandbox's cgroup files (either version), named as in the tables above."""
-    oom = _keyed(read["oom"], "oom_kill")
-    peak, limit = _plain(read["memory_peak"]), _plain(read["memory_limit"])
-    return Counters(
-        oom_kills=oom,
-        memory_peak_mib=None if peak is None else peak / _MIB,
-        memory_limit_mib=None if limit is None else limit / _MIB,
-        pids_limit_hits=_keyed(read["pids_events"], "max"),
-        pids_peak=_plain(read["pids_peak"]),
-        pids_limit=_plain(read["pids_limit"]),
-    )
 
 
 class DockerSandbox(KeptSandbox):
@@ -70,11 +26,13 @@ class DockerSandbox(KeptSandbox):
         self._provider = provider
 
     async def counters(self) -> Counters:
-        tables = (_V1, _V2)
-        found = await self._channel.peek([path for table in tables for path in table.values()])
-        first, second = found[: len(_V1)], found[len(_V1) :]
-        texts = first if first[0] is not None else second
-        counted = counters_from(dict(zip(_V1, texts, strict=True)))
+        counted = Counters()
+        for version in (1, 2):
+            texts = await self._channel.peek(counting.inside_paths(version))
+            if texts[0] is not None:
+                found = dict(zip(counting.FILES[version].values(), texts, strict=True))
+                counted = counting.counters_from(lambda *where, found=found: found[where], version)
+                break
         quota = float(bounds(self.spec.limits).disk_mib)
         used = await self._provider.disk_used_mib(self.id)
         return counted.model_copy(update={"disk_used_mib": used, "disk_quota_mib": quota})

@@ -53,7 +53,7 @@ class Multiplexed(asyncio.Protocol):
         rest = self._rest
         rest += data
         at = 0
-        while len(rest) - at >= 8:  # noqa: PLR2004 - the header's size
+        while len(rest) - at >= 8:
             length = int.from_bytes(rest[at + 4 : at + 8], "big")
             if len(rest) - at < 8 + length:
                 break
@@ -155,7 +155,7 @@ def _refused(error: docker.errors.APIError) -> SandboxError:
     status = error.response.status_code if error.response is not None else 0
     text = str(error.explanation or error)
     code = "engine_refused"
-    if status == 404:  # noqa: PLR2004
+    if status == 404:
         code = "no_such_object"
     elif "already in progress" in text:
         code = "removal_in_progress"

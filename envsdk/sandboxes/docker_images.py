@@ -23,7 +23,7 @@ from envsdk.errors import SandboxError
 from envsdk.home import images_dir
 from envsdk.sandboxes import aliases
 from envsdk.sandboxes.context import Context, read_context
-from envsdk.sandboxes.docker_engine import Engine, new_labels
+from envsdk.sandboxes.docker_engine import Engine
 
 REPOSITORY = "envsdk-task"
 Progress = Callable[[str], None]
@@ -133,6 +133,10 @@ class DockerImages:
                 failed = await self._engine.call(self._stream_build, archive, tag, log, time.monotonic() + build_s)
         except TimeoutError:
             failed = f"no end after {build_s:.0f} s"
+        except SandboxError as error:
+            if error.code != "engine_refused":
+                raise
+            failed = error.message
         if failed:
             raise SandboxError(
                 f"the Dockerfile does not build: {failed}",
@@ -151,7 +155,7 @@ class DockerImages:
             rm=True,
             forcerm=True,
             decode=True,
-            labels=new_labels(built="1"),
+            labels={"envsdk.kind": "image"},
             timeout=max(1, int(until - time.monotonic())),
         )
         with log.open("w", encoding="utf-8") as lines:

@@ -6,6 +6,7 @@ itself, as root, so they need no program in the image and no shell; files writte
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import time
@@ -84,13 +85,16 @@ class KeptSandbox(ABC):
 
     async def upload(self, source: Path, target: str, *, user: str | None = None) -> None:
         """Copy a file or a folder's content to ``target``, which belongs to ``user`` (the agent's by default)."""
-        stream = trees.pack(source)
-        if source.is_dir():
-            await self._file_op(Op.UNPACK, [target], stdin=stream, user=user)
-            return
-        folder, name = os.path.split(target)
-        _, mode, _, content = next(trees.entries(stream))
-        await self._file_op(Op.WRITE, [f"{folder}/{name}", str(mode)], stdin=content, user=user)
+        stream = await asyncio.to_thread(trees.pack, source)
+        kind, mode, name, content = next(trees.entries(stream), ("d", 0, "", b""))
+        if kind == "f" and not name:
+            await self.write(target, content, mode=mode, user=user)
+        else:
+            await self.put_tree(stream, target, user=user)
+
+    async def put_tree(self, stream: bytes, target: str, *, user: str | None = None) -> None:
+        """Unpack a tree (`envsdk.sandboxes.trees`) into a folder, which is made if it is not there."""
+        await self._file_op(Op.UNPACK, [target], stdin=stream, user=user)
 
     async def download(self, source: str, target: Path) -> None:
         stream = (await self._file_op(Op.PACK, [source], cap=_TREE_CAP_BYTES)).stdout

@@ -33,7 +33,7 @@ class Owner:
     def parse(cls, text: str) -> Owner | None:
         """The owner that `str` wrote, or `None` where the text is no owner's."""
         parts = text.rsplit(".", 2)
-        if len(parts) != 3 or not parts[1].isdecimal() or not parts[2].isdecimal():  # noqa: PLR2004
+        if len(parts) != 3 or not parts[1].isdecimal() or not parts[2].isdecimal():
             return None
         return cls(parts[0], int(parts[1]), int(parts[2]))
 

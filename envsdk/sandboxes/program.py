@@ -19,10 +19,23 @@ import platformdirs
 from envsdk.errors import PrerequisiteError
 
 SOURCE_DIR = Path(__file__).parent / "helper"
-FLAGS = (
-    "-Os -static -nostdlib -ffreestanding -fno-stack-protector -fno-pic -no-pie -fno-asynchronous-unwind-tables "
-    "-fno-tree-loop-distribute-patterns -Wall -Wextra -Wno-unused-function -Wl,--build-id=none -Wl,-z,noseparate-code -s"
-).split()
+FLAGS = [
+    "-Os",
+    "-static",
+    "-nostdlib",
+    "-ffreestanding",
+    "-fno-stack-protector",
+    "-fno-pic",
+    "-no-pie",
+    "-fno-asynchronous-unwind-tables",
+    "-fno-tree-loop-distribute-patterns",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unused-function",
+    "-Wl,--build-id=none",
+    "-Wl,-z,noseparate-code",
+    "-s",
+]
 _COMPILERS = ("cc", "gcc", "clang")
 
 
@@ -40,7 +53,7 @@ def helper_path() -> Path:
 def source_digest() -> str:
     """SHA-256 over the helper's sources and build flags."""
     digest = hashlib.sha256(" ".join(FLAGS).encode())
-    for name in ("sys.h", "users.h", "tree.h", "ops.h", "helper.c"):
+    for name in ("sys.h", "users.h", "tree.h", "ops.h", "launch.h", "helper.c"):
         digest.update((SOURCE_DIR / name).read_bytes())
     return digest.hexdigest()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from envsdk.errors import SandboxError
@@ -23,8 +23,11 @@ def _entry(kind: bytes, mode: int, name: str, content: bytes = b"") -> bytes:
     return _HEAD.pack(kind, mode, len(raw), len(content)) + raw + content
 
 
-def pack(source: Path) -> bytes:
-    """The tree under a folder, or a single file as the entry ``""``. Raises `OSError` for what cannot be read."""
+def pack(source: Path, *, keep: Callable[[str], bool] = lambda _path: True) -> bytes:
+    """The tree under a folder, or a single file as the entry ``""``. Raises `OSError` for what cannot be read.
+
+    ``keep`` is asked for each path relative to the folder; folders are packed whatever it says.
+    """
     if not source.is_dir() or source.is_symlink():
         return _pack_one(source, "") + _entry(b"e", 0, "")
     parts = []
@@ -32,7 +35,10 @@ def pack(source: Path) -> bytes:
         names.sort()
         inside = Path(folder)
         for name in [*names, *sorted(files)]:
-            parts.append(_pack_one(inside / name, (inside / name).relative_to(source).as_posix()))
+            path = inside / name
+            relative = path.relative_to(source).as_posix()
+            if path.is_dir() or keep(relative):
+                parts.append(_pack_one(path, relative))
     return b"".join(parts) + _entry(b"e", 0, "")
 
 

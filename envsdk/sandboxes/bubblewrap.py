@@ -1,0 +1,171 @@
+"""The bubblewrap back end: namespaces and an overlay, no daemon; milliseconds to start and to fork.
+
+The root is an image's file tree, never the host's. Every sandbox has process, mount, IPC, host-name, cgroup and network
+namespaces of its own, a system-call filter, no capability but the few the helper needs, and a control group with its
+memory, cpu and process bounds where this process may make one (else per-process limits: `describe` says which).
+An ordinary user's sandboxes know one user only: there the agent is the helper's equal, and framing is no evidence.
+
+A weaker boundary than a virtual machine, and where the caller is root, than a remapped container: root inside is the
+host's root without its capabilities.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any
+
+from envsdk.errors import PrerequisiteError, SandboxError
+from envsdk.sandboxes import cgroups
+from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
+from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox, Running, launch, new_folder
+from envsdk.sandboxes.bubblewrap_images import TreeImages
+from envsdk.sandboxes.bubblewrap_store import Store
+from envsdk.sandboxes.channel import Channel
+from envsdk.sandboxes.docker_images import Progress
+from envsdk.sandboxes.program import helper_path
+
+
+class BubblewrapProvider:
+    """Implements `envsdk.sandboxes.base.SandboxProvider` with bubblewrap. Use from one event loop.
+
+    Args:
+        aliases: wanted image -> local one, beside ``ENVSDK_IMAGE_ALIASES``.
+        progress: called with each line of an image build.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(self, *, aliases: Mapping[str, str] | None = None, progress: Progress | None = None) -> None:
+        self.store = Store()
+        _probe(self.store)
+        self.images = TreeImages(self, aliases or {}, progress)
+        self._open: set[BubblewrapSandbox] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._snapshots: dict[str, tuple[str, ...]] = {}
+
+    async def ensure_image(self, environment: Path | None, image: str | None, *, build_s: float = 600.0) -> str:
+        return await self.images.ensure(environment, image, build_s=build_s)
+
+    def describe(self, image: str) -> dict[str, str]:
+        """Facts for an episode's record: image, the alias that was used, how limits are held."""
+        known = self.store.image(image)
+        return {
+            "provider": self.name,
+            "limits": f"cgroup v{cgroups.version()}" if cgroups.available() else "per process",
+            "disk_limit": "file size + watcher",
+            **(known.origin if known else {"image": image}),
+        }
+
+    async def acquire(self, spec: SandboxSpec, *, timeout_s: float = 60.0) -> Sandbox:
+        return await self.acquire_box(spec, timeout_s=timeout_s)
+
+    async def acquire_box(self, spec: SandboxSpec, *, timeout_s: float = 60.0) -> BubblewrapSandbox:
+        """`acquire`, as this back end's own type."""
+        image = self.store.image(spec.image)
+        if image is None:
+            raise SandboxError(
+                f"image {spec.image!r} is not on this machine",
+                code="image_not_found",
+                hint="call ensure_image first",
+                where=spec.image,
+            )
+        return await self._start(spec, image.layers, image.env, timeout_s)
+
+    async def start_from(self, snapshot: Snapshot, spec: SandboxSpec, n: int = 1) -> list[Sandbox]:
+        layers = self._snapshots.get(snapshot.id)
+        if layers is None:
+            raise SandboxError(f"snapshot {snapshot.id} is not this provider's", code="no_such_snapshot")
+        image = self.store.image(spec.image)
+        starts = [self._start(spec, layers, image.env if image else {}, 60.0) for _ in range(n)]
+        results = await asyncio.gather(*starts, return_exceptions=True)
+        failed = [result for result in results if isinstance(result, BaseException)]
+        if failed:
+            await asyncio.gather(*(box.close() for box in results if not isinstance(box, BaseException)))
+            raise failed[0]
+        return [box for box in results if not isinstance(box, BaseException)]
+
+    async def prewarm(self, spec: SandboxSpec, n: int) -> None:
+        """Start ``n`` sandboxes of this spec ahead of their use."""
+
+    async def _start(
+        self, spec: SandboxSpec, layers: tuple[str, ...], env: Mapping[str, str], timeout_s: float
+    ) -> BubblewrapSandbox:
+        running, channel = await self.start_layers(spec, layers)
+        box = BubblewrapSandbox(self, running, spec, channel, layers, dict(env))
+        self._open.add(box)
+        try:
+            await box.hello(timeout_s=timeout_s)
+        except SandboxError as error:
+            why = running.error_text()
+            await box.close()
+            if error.code == "channel_lost" and why:
+                raise SandboxError(f"the sandbox did not start: {why}", code="sandbox_start") from error
+            raise
+        except asyncio.CancelledError:
+            await asyncio.shield(box.close())
+            raise
+        return box
+
+    async def start_layers(self, spec: SandboxSpec, layers: tuple[str, ...]) -> tuple[Running, Channel]:
+        """Processes and channel of a sandbox over these layers."""
+        options = self.store.options(layers)
+        folder = new_folder(self.store.boxes())
+        try:
+            return await launch(spec, folder, options, folder.name)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def keep(self, layers: tuple[str, ...]) -> Snapshot:
+        """Name a stack of frozen layers; they live as long as this provider."""
+        self._snapshots[layers[-1]] = layers
+        return Snapshot(id=layers[-1], provider=self.name)
+
+    def forget(self, box: BubblewrapSandbox) -> None:
+        """The box closes by itself from here on."""
+        self._open.discard(box)
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Clean up behind the caller's back; `close` waits for it."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End every sandbox and remove every snapshot of this provider."""
+        await asyncio.gather(*(box.close() for box in list(self._open)))
+        await asyncio.gather(*list(self._tasks))
+        for name in self._snapshots:
+            await asyncio.to_thread(self.store.drop_layer, name)
+        self._snapshots.clear()
+        with_nothing_left = self.store.boxes()
+        try:
+            with_nothing_left.rmdir()
+        except OSError:
+            return  # another provider of this process still has sandboxes
+
+
+def _probe(store: Store) -> None:
+    """Raises `PrerequisiteError` where bubblewrap or overlays do not work here."""
+    if shutil.which("bwrap") is None:
+        raise PrerequisiteError("bubblewrap is not installed", code="no_bubblewrap", hint="apt-get install bubblewrap")
+    folder = new_folder(store.boxes())
+    rootless = os.geteuid() != 0
+    options = f"lowerdir={folder}/m,upperdir={folder}/u,workdir={folder}/w" + (",userxattr" if rootless else "")
+    words = [str(helper_path()), "launch", *(["user"] if rootless else []), f"at={folder}/m", f"overlay={options}"]
+    words += ["--", shutil.which("bwrap") or "bwrap", "--bind", "/", "/", "--unshare-pid", "--unshare-net", "--"]
+    try:
+        tried = subprocess.run([*words, "/bin/true"], capture_output=True, check=False, timeout=20)
+        if tried.returncode:
+            raise PrerequisiteError(
+                f"bubblewrap cannot start here: {tried.stderr.decode('utf-8', 'replace').strip()}",
+                code="no_bubblewrap",
+                hint="it needs root, or user namespaces and overlay mounts in them (Linux 5.11 or later)",
+            )
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,253 @@
+"""One bubblewrap sandbox: its processes, its overlay, its control group, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envsdk.errors import SandboxError
+from envsdk.sandboxes import cgroups, seccomp
+from envsdk.sandboxes.base import Counters, Liveness, Sandbox, SandboxSpec, Snapshot
+from envsdk.sandboxes.channel import Channel
+from envsdk.sandboxes.counting import counters_from
+from envsdk.sandboxes.kept import KeptSandbox
+from envsdk.sandboxes.limits import OPEN_FILES, bounds
+from envsdk.sandboxes.program import helper_path
+
+if TYPE_CHECKING:
+    from envsdk.sandboxes.bubblewrap import BubblewrapProvider
+
+CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
+_FSIZE, _CORE, _NOFILE, _AS = 1, 4, 7, 9
+_END_S = 5.0
+
+
+@dataclass(slots=True)
+class Running:
+    """The parts of a started sandbox that must be let go of again."""
+
+    process: subprocess.Popen[bytes]
+    folder: Path
+    group: cgroups.Group | None
+    errors: int
+    ended: asyncio.Event
+
+    def error_text(self) -> str:
+        """What the launcher and bubblewrap wrote to stderr."""
+        return os.pread(self.errors, 2000, 0).decode("utf-8", "replace").strip()
+
+
+def arguments(spec: SandboxSpec, folder: Path, options: str, group: cgroups.Group | None, filter_fd: int) -> list[str]:
+    """The command line: launcher, then bubblewrap, then the helper as first process."""
+    limit = bounds(spec.limits)
+    rootless = os.geteuid() != 0
+    helper = str(helper_path())
+    words = [helper, "launch", *(["user"] if rootless else [])]
+    if spec.join:
+        words.append(f"net={spec.join}")
+    if group is not None:
+        words += [f"group={path}" for path in group.procs()]
+    else:
+        words.append(f"limit={_AS}:{limit.memory_mib << 20}")
+    words += [f"limit={_FSIZE}:{limit.disk_mib << 20}", f"limit={_CORE}:0", f"limit={_NOFILE}:{OPEN_FILES}"]
+    root = folder / "m"
+    options += f",upperdir={folder}/u,workdir={folder}/w" + (",userxattr" if rootless else "")
+    words += [f"cd={folder.parents[2]}", f"at={root}", f"overlay={options}", "--", shutil.which("bwrap") or "bwrap"]
+    words += ["--bind", str(root), "/", "--proc", "/proc", "--dev", "/dev"]
+    for secret in filter(os.path.exists, ("/proc/kcore", "/proc/keys", "/proc/timer_list")):
+        words += ["--ro-bind", "/dev/null", secret]
+    words += ["--ro-bind", helper, "/run/envsdk/helper"]
+    for busybox in ("/bin/busybox", "/usr/bin/busybox"):
+        if Path(busybox).is_file():
+            words += ["--ro-bind", busybox, "/run/envsdk/busybox"]
+            break
+    if (folder / "hosts").is_file():
+        words += ["--ro-bind", str(folder / "hosts"), "/etc/hosts"]
+    if spec.network == "public":
+        words += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
+    elif not spec.join:
+        words.append("--unshare-net")
+    words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
+    words += ["--as-pid-1", "--die-with-parent", "--clearenv", "--cap-drop", "ALL"]
+    for name in CAPABILITIES:
+        words += ["--cap-add", f"CAP_{name}"]
+    if filter_fd >= 0:
+        words += ["--seccomp", str(filter_fd)]
+    return [*words, "--", "/run/envsdk/helper"]
+
+
+def _memory_file(content: bytes) -> int:
+    fd = os.memfd_create("envsdk")
+    if content:
+        os.write(fd, content)
+        os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tuple[Running, Channel]:
+    """Start a sandbox over an overlay with these mount options. Raises `SandboxError`; leaves nothing behind then."""
+    group = cgroups.create(name, bounds(spec.limits))
+    program = seccomp.filter_program()
+    filter_fd = _memory_file(program) if program else -1
+    errors = _memory_file(b"")
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    try:
+        process = subprocess.Popen(  # noqa: ASYNC220 - vfork and exec, about a millisecond, and no thread to outlive
+            arguments(spec, folder, options, group, filter_fd),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=errors,
+            pass_fds=[filter_fd] if filter_fd >= 0 else [],
+            start_new_session=True,
+            env={},
+        )
+    except OSError as error:
+        ours.close()
+        os.close(errors)
+        if group is not None:
+            group.remove()
+        raise SandboxError(f"bubblewrap could not be started: {error}", code="sandbox_start") from error
+    finally:
+        theirs.close()
+        if filter_fd >= 0:
+            os.close(filter_fd)
+    running = Running(process, folder, group, errors, asyncio.Event())
+    loop = asyncio.get_running_loop()
+    watch = os.pidfd_open(process.pid)
+
+    def on_end() -> None:
+        loop.remove_reader(watch)
+        os.close(watch)
+        process.wait()
+        running.ended.set()
+
+    loop.add_reader(watch, on_end)
+    channel = Channel()
+    await loop.create_unix_connection(lambda: channel, sock=ours)
+    return running, channel
+
+
+async def end(running: Running) -> None:
+    """Wait until the processes are gone (the channel is closed, so they end), then free the group and the descriptor."""
+    try:
+        async with asyncio.timeout(_END_S):
+            await running.ended.wait()
+    except TimeoutError:
+        for pid in running.group.members() if running.group else [running.process.pid]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        await running.ended.wait()
+    until = time.monotonic() + _END_S
+    while running.group is not None and not running.group.remove() and time.monotonic() < until:
+        await asyncio.sleep(0.002)
+    os.close(running.errors)
+
+
+class BubblewrapSandbox(KeptSandbox):
+    """A running sandbox. A snapshot ends its processes: what it wrote becomes a layer, and it starts again on top."""
+
+    def __init__(
+        self,
+        provider: BubblewrapProvider,
+        running: Running,
+        spec: SandboxSpec,
+        channel: Channel,
+        layers: tuple[str, ...],
+        image_env: dict[str, str],
+    ) -> None:
+        super().__init__(running.folder.name, spec, channel, image_env)
+        self._provider = provider
+        self._running = running
+        self.layers = layers
+
+    @property
+    def upper(self) -> Path:
+        """What the sandbox wrote over its image, on the host's disk."""
+        return self._running.folder / "u"
+
+    async def counters(self) -> Counters:
+        used = await asyncio.to_thread(written_mib, [self.upper])
+        quota = float(bounds(self.spec.limits).disk_mib)
+        group = self._running.group
+        counted = counters_from(group.read, group.version) if group is not None else Counters()
+        return counted.model_copy(update={"disk_used_mib": used, "disk_quota_mib": quota})
+
+    async def _engine_facts(self) -> Liveness:
+        ended = self._running.ended.is_set()
+        return Liveness(alive=False, main_exit_code=self._running.process.returncode if ended else None)
+
+    async def snapshot(self) -> Snapshot:
+        await self._freeze()
+        snapshot = self._provider.keep(self.layers)
+        await self._restart()
+        return snapshot
+
+    async def fork(self, n: int) -> list[Sandbox]:
+        """``n`` sandboxes stacked on this one's file system; its processes end, and it goes on from there too."""
+        await self._freeze()
+        snapshot = self._provider.keep(self.layers)
+        _, forks = await asyncio.gather(self._restart(), self._provider.start_from(snapshot, self.spec, n))
+        return forks
+
+    async def _freeze(self) -> None:
+        self._channel.close()
+        await end(self._running)
+        self.layers = (*self.layers, self._provider.store.freeze(self.upper))
+        await asyncio.to_thread(shutil.rmtree, self._running.folder, ignore_errors=True)
+
+    async def _restart(self) -> None:
+        self._running, self._channel = await self._provider.start_layers(self.spec, self.layers)
+        await self.hello(timeout_s=30.0)
+
+    async def detach_upper(self) -> str:
+        """End the sandbox and keep what it wrote as a layer, whose name is returned."""
+        self._closed = True
+        await self._freeze()
+        self._provider.forget(self)
+        return self.layers[-1]
+
+    async def _remove(self) -> None:
+        self._provider.forget(self)
+        self._provider.later(self._clear())
+
+    async def _clear(self) -> None:
+        await end(self._running)
+        await asyncio.to_thread(shutil.rmtree, self._running.folder, ignore_errors=True)
+
+
+def written_mib(folders: Sequence[Path]) -> float:
+    """Disk blocks under these folders, in MiB; what vanishes while it is counted is not counted."""
+    blocks = 0
+    pending = [str(folder) for folder in folders]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        blocks += entry.stat(follow_symlinks=False).st_blocks
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(entry.path)
+        except (FileNotFoundError, PermissionError):
+            continue
+    return blocks * 512 / (1 << 20)
+
+
+def new_folder(parent: Path) -> Path:
+    """A folder for one sandbox: ``u`` what it writes, ``w`` the overlay's own, ``m`` where its root is mounted."""
+    folder = parent / f"b{secrets.token_hex(6)}"
+    folder.mkdir()
+    for name in "uwm":
+        (folder / name).mkdir(mode=0o755)
+    return folder
