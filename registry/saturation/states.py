@@ -15,13 +15,14 @@ Every value an outcome can move is in `Track`, so folding outcomes one by one, i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from registry.saturation.cusum import ALARM, cusum_step
 from registry.saturation.eprocess import THRESHOLD, e_step
 from registry.saturation.posterior import DEFAULT_PRIOR, Beta, Counts, decayed, regions, updated
-from registry.saturation.screening import certain_class
+from registry.saturation.screening import CERTAIN, certain_class
 
 Phase = Literal["checked", "calibrating", "learnable", "too_hard", "saturating", "saturated", "retired"]
 STATUSES = ("draft", "checked", "calibrating", "learnable", "too_hard", "saturating", "saturated", "retired")
@@ -111,3 +112,29 @@ def _retested(track: Track, passed: bool, weight_version: int) -> tuple[Track, s
         return replace(track, cusum=s), ""
     fresh = Track(prior=track.prior, phase="calibrating", counts=Counts(0.0, 0.0, weight_version))
     return fresh, "cusum"
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisionalStep:
+    """The provisional flag after ``n`` graded outcomes."""
+
+    n: int
+    mean: float
+    p_high: float
+    saturated: bool
+
+
+def provisional_path(prior: Beta, outcomes: Iterable[bool | None]) -> list[ProvisionalStep]:
+    """The provisional flag alone along a stream: on at P(p >= 0.9) >= 0.95, off only below a mean of 0.8."""
+    n = k = 0
+    on = False
+    path = []
+    for outcome in outcomes:
+        if outcome is None:
+            continue
+        n, k = n + 1, k + bool(outcome)
+        posterior = updated(prior, passes=k, trials=n)
+        high = regions(posterior).high
+        on = posterior.mean >= PROVISIONAL_OFF if on else high >= CERTAIN
+        path.append(ProvisionalStep(n, posterior.mean, high, on))
+    return path
