@@ -1,0 +1,120 @@
+"""Python verifiers: functions of the answer or of the end state, run in a process that can be killed.
+
+The function returns a number, a bool, or numbers by name; what it returns is read by the same contract as a reward
+file. An exception is an error of the verifier, never a reward of 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from envsdk.digest import tree_digest
+from envsdk.episode.record import VerifierEvidence
+from envsdk.errors import VerifierError
+from envsdk.spec.model import Task
+from envsdk.verifying.reward import ResultFile, parse_results
+from envsdk.verifying.verdict import Artifacts, Verdict
+from envsdk.verifying.workers import WORKERS
+
+MEMORY_MIB = 1024
+_PARAMS = "params.json"
+
+
+async def verify_python(task: Task, *, answer: bytes | None, artifacts: Artifacts | None) -> Verdict:
+    """Run a task's Python verifier. An answer that was never given is the empty text.
+
+    Raises nothing for what the verifier does; the verdict says it.
+    """
+    verifier = task.spec.verifier
+    start = time.monotonic()
+    module, _, function = verifier.entry.partition("::")
+    request: dict[str, Any] = {
+        "kind": verifier.kind,
+        "function": function,
+        "params": verifier.params,
+        "timeout_s": task.spec.budget.verify_s,
+        "memory_mib": MEMORY_MIB,
+        "answer": base64.b64encode(answer or b"").decode(),
+        "files": _files(artifacts) if verifier.kind == "state" and artifacts is not None else [],
+    }
+    tests = task.root / "tests"
+    try:
+        worker = await asyncio.to_thread(WORKERS.get, _content(task), tests, str(Path(module).relative_to("tests")))
+    except VerifierError as error:
+        evidence = VerifierEvidence(error_code=error.code, message=str(error))
+        return Verdict("error", code=error.code, evidence=evidence, facts={"code": error.code})
+    said = await asyncio.wrap_future(worker.submit(request))
+    return _judge(task, said, seconds=time.monotonic() - start, isolation=worker.isolation)
+
+
+_CONTENT: dict[str, str] = {}
+
+
+def _content(task: Task) -> str:
+    """Digest of the tests without the parameters, taken once per verifier digest."""
+    known = _CONTENT.get(task.digests.verifier)
+    if known is None:
+        known = _CONTENT[task.digests.verifier] = tree_digest(task.root / "tests", keep=lambda path: path != _PARAMS)
+    return known
+
+
+def _judge(task: Task, said: dict[str, Any], *, seconds: float, isolation: str) -> Verdict:
+    verifier = task.spec.verifier
+    exit_code, ended_by = said.get("exit_code"), said.get("signal")
+    facts = {
+        "range": [verifier.low, verifier.high],
+        "pass_mark": verifier.success_at,
+        "exit_code": exit_code,
+        "signal": ended_by,
+        "seconds": round(seconds, 3),
+        "budget_s": task.spec.budget.verify_s,
+        "leftover_agent_processes": 0,
+    }
+    evidence = VerifierEvidence(
+        exit_code=exit_code,
+        seconds=round(seconds, 3),
+        stdout_tail=said.get("output", ""),
+        reward_file=str(said.get("value", ""))[:500],
+        message=f"isolation: {isolation}",
+    )
+
+    def failed(code: str, message: str) -> Verdict:
+        shown = evidence.model_copy(update={"error_code": code, "message": f"{message}; isolation: {isolation}"})
+        return Verdict("error", code=code, evidence=shown, seconds=seconds, facts={**facts, "code": code})
+
+    if said.get("lost"):
+        return failed("upload_failed", "the verifier's process went away")
+    if said.get("timed_out"):
+        message = f"no end after {task.spec.budget.verify_s:g} s; isolation: {isolation}"
+        shown = evidence.model_copy(update={"error_code": "verifier_timeout", "message": message})
+        return Verdict("timeout", code="verifier_timeout", evidence=shown, seconds=seconds, facts=facts)
+    if "value" not in said:
+        return failed("verifier_exit", said.get("error") or f"ended by signal {ended_by}")
+    data = str(said["value"]).encode()
+    result = ResultFile("reward.json", regular=True, size=len(data), data=data)
+    try:
+        reward = parse_results([result], low=verifier.low, high=verifier.high, where=f"{task.slug}: {verifier.entry}")
+    except VerifierError as error:
+        return failed(error.code, error.message)
+    return Verdict("scored", reward.reward, reward.rewards, evidence=evidence, seconds=seconds, facts=facts)
+
+
+def _files(artifacts: Artifacts) -> list[tuple[str, str, str]]:
+    """Every captured file, folder and link as (relative path, kind, content), content in base64."""
+    found: list[tuple[str, str, str]] = []
+    for folder, names, files in os.walk(artifacts.root):
+        for name in (*sorted(names), *sorted(files)):
+            place = Path(folder, name)
+            path = place.relative_to(artifacts.root).as_posix()
+            if place.is_symlink():
+                found.append((path, "link", str(place.readlink())))
+            elif place.is_dir():
+                found.append((path, "folder", ""))
+            else:
+                found.append((path, "file", base64.b64encode(place.read_bytes()).decode()))
+    return found

@@ -1,0 +1,125 @@
+"""Run a script verifier in a sandbox: clear, upload the tests, start ``test.sh``, read the reward."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from envsdk.episode.record import VerifierEvidence
+from envsdk.errors import PrerequisiteError, SandboxError, VerifierError
+from envsdk.files.output import collect
+from envsdk.sandboxes.base import ExecResult, Sandbox
+from envsdk.spec.model import Task
+from envsdk.verifying.results import RESULTS_DIR, TESTS_DIR, clear_results, fetch_results
+from envsdk.verifying.reward import ResultFile, check_exit, parse_results
+from envsdk.verifying.verdict import Verdict
+
+TAIL_BYTES = 8 << 10
+OUTPUT_CAP_BYTES = 1 << 20
+Hook = Callable[[Sandbox], Awaitable[None]]
+_FAKETIME_IN_BOX = "/opt/envsdk/libfaketime.so.1"
+_FAKETIME_PLACES = ("usr/lib/*/faketime/libfaketime.so.1", "usr/local/lib/faketime/libfaketime.so.1")
+
+
+async def run_script(
+    task: Task,
+    sandbox: Sandbox,
+    *,
+    env: Mapping[str, str] | None = None,
+    faketime: str | None = None,
+    before_start: Hook | None = None,
+) -> Verdict:
+    """Verify in ``sandbox``, which already holds the end state. Never raises for what a verifier or its box does.
+
+    Raises:
+        PrerequisiteError: ``faketime`` is asked for and the library is not on this machine.
+    """
+    start = time.monotonic()
+    variables = {**task.spec.verifier.env, **(env or {})}
+    if faketime:
+        variables |= await _fake_time(sandbox, faketime)
+    try:
+        await clear_results(sandbox)
+        await sandbox.upload(task.root / "tests", TESTS_DIR, user="root")
+        await sandbox.exec(f"chmod 755 {TESTS_DIR} {TESTS_DIR}/test.sh", user="root", cwd="/", timeout_s=30)
+        if before_start is not None:
+            await before_start(sandbox)
+    except SandboxError as error:
+        return _machinery("upload_failed", error, start)
+    workdir = task.spec.container.workdir if task.spec.container else sandbox.spec.workdir
+    began = time.monotonic()
+    try:
+        ended = await sandbox.exec(
+            f"{TESTS_DIR}/test.sh",
+            timeout_s=task.spec.budget.verify_s,
+            cwd=workdir,
+            env=variables,
+            user=task.spec.verifier.user,
+            output_cap_bytes=OUTPUT_CAP_BYTES,
+        )
+        found = [] if ended.timed_out or ended.channel_lost else await fetch_results(sandbox)
+    except SandboxError as error:
+        return _machinery("sandbox_lost", error, start)
+    if ended.channel_lost:
+        gone = SandboxError("the verifier's sandbox went away", code="channel_lost", where=sandbox.id)
+        return _machinery("sandbox_lost", gone, start)
+    return judge(task, ended, found, seconds=time.monotonic() - began)
+
+
+def judge(task: Task, ended: ExecResult, found: list[ResultFile], *, seconds: float) -> Verdict:
+    """The verdict of a script that ended so and left these files."""
+    verifier = task.spec.verifier
+    facts = {
+        "range": [verifier.low, verifier.high],
+        "pass_mark": verifier.success_at,
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+        "seconds": round(seconds, 3),
+        "budget_s": task.spec.budget.verify_s,
+    }
+    said = VerifierEvidence(
+        exit_code=ended.exit_code,
+        seconds=round(seconds, 3),
+        stdout_tail=_tail(ended),
+        reward_file="\n".join(f"{result.name}: {result.data[:500]!r}" for result in found),
+    )
+    if ended.timed_out:
+        message = f"no end after {task.spec.budget.verify_s:g} s"
+        evidence = said.model_copy(update={"error_code": "verifier_timeout", "message": message})
+        return Verdict("timeout", code="verifier_timeout", evidence=evidence, seconds=seconds, facts=facts)
+    try:
+        check_exit(ended.exit_code, verifier.exit_status, where=task.slug)
+        reward = parse_results(found, low=verifier.low, high=verifier.high, where=f"{task.slug}: {RESULTS_DIR}")
+    except VerifierError as error:
+        evidence = said.model_copy(update={"error_code": error.code, "message": error.message})
+        return Verdict(
+            "error", code=error.code, evidence=evidence, seconds=seconds, facts={**facts, "code": error.code}
+        )
+    return Verdict("scored", reward.reward, reward.rewards, evidence=said, seconds=seconds, facts=facts)
+
+
+def _machinery(code: str, error: SandboxError, start: float) -> Verdict:
+    seconds = time.monotonic() - start
+    evidence = VerifierEvidence(seconds=round(seconds, 3), error_code=code, message=str(error))
+    return Verdict("error", code=code, evidence=evidence, seconds=seconds, facts={"code": code})
+
+
+def _tail(ended: ExecResult) -> str:
+    # The end of the output tells what went wrong; bytes past the cap were not kept.
+    return collect([ended.stdout[-TAIL_BYTES:], b"\n" if ended.stderr else b"", ended.stderr[-TAIL_BYTES:]]).text
+
+
+def _faketime_library() -> Path | None:
+    places = (match for place in _FAKETIME_PLACES for match in sorted(Path("/").glob(place)))
+    return next(places, None)
+
+
+async def _fake_time(sandbox: Sandbox, shift: str) -> dict[str, str]:
+    library = _faketime_library()
+    if library is None:
+        raise PrerequisiteError(
+            "libfaketime is not on this machine", code="no_faketime", hint="apt-get install libfaketime"
+        )
+    await sandbox.upload(library, _FAKETIME_IN_BOX, user="root")
+    return {"LD_PRELOAD": _FAKETIME_IN_BOX, "FAKETIME": shift, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}

@@ -1,0 +1,158 @@
+"""Verify an end state: the one way from what an episode left to a verdict.
+
+Script verifiers run in a fresh sandbox from the pristine image with the declared artifacts (mode ``separate``), or in
+the agent's own box once its processes are gone (mode ``shared``). Python verifiers run in a process that can be
+killed, which sees the answer or the artifacts and nothing else.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from envsdk.episode.record import VerifierEvidence
+from envsdk.errors import SandboxError, VerifierError
+from envsdk.sandboxes.base import Limits, Sandbox, SandboxProvider, SandboxSpec
+from envsdk.spec.model import Task
+from envsdk.verifying.artifacts import capture, place
+from envsdk.verifying.python import verify_python
+from envsdk.verifying.script import Hook, run_script
+from envsdk.verifying.verdict import Artifacts, EndState, Verdict, answer_path, declared_artifacts
+
+
+async def verify(
+    task: Task,
+    end: EndState,
+    provider: SandboxProvider | None,
+    *,
+    env: Mapping[str, str] | None = None,
+    faketime: str | None = None,
+    before_start: Hook | None = None,
+    in_sandbox: bool = False,
+) -> Verdict:
+    """Turn an end state into a verdict. What the verifier does wrong is in the verdict, never raised.
+
+    Args:
+        task: the task.
+        end: what the episode left; captured artifacts are used where given, else taken from the live sandbox.
+        provider: where fresh sandboxes come from; `None` is enough for Python verifiers.
+        env: more environment variables for the verifier (clock, locale and hash-seed checks).
+        faketime: a libfaketime shift such as ``+400d`` (script verifiers only).
+        before_start: called with the sandbox after stale rewards are gone, right before the script starts.
+        in_sandbox: run the script that stands beside a Python verifier, in a sandbox, instead of the function.
+
+    Raises:
+        VerifierError: code ``no_provider`` where a sandbox is needed and none is given.
+        PrerequisiteError: as `envsdk.verifying.script.run_script`.
+    """
+    if task.spec.verifier.kind != "script" and not in_sandbox:
+        return await _python(task, end)
+    if provider is None:
+        raise VerifierError(
+            "this verifier runs in a sandbox and no provider is given", code="no_provider", where=task.slug
+        )
+    options = {"env": env, "faketime": faketime, "before_start": before_start}
+    if task.spec.verifier.mode == "shared" and end.sandbox is not None:
+        return await _shared(task, end.sandbox, **options)  # type: ignore[arg-type]
+    return await _separate(task, end, provider, **options)  # type: ignore[arg-type]
+
+
+async def verifier_spec(task: Task, provider: SandboxProvider, *, network: str = "") -> SandboxSpec:
+    """The pristine box a task's verifier runs in. Raises `SandboxError` where the image cannot be made ready."""
+    container, verifier = task.spec.container, task.spec.verifier
+    environment = task.root / "environment"
+    image = await provider.ensure_image(
+        environment if (environment / "Dockerfile").is_file() else None,
+        container.image if container else None,
+        build_s=task.spec.budget.build_s,
+    )
+    joins = verifier.network == "internal" and bool(network)
+    return SandboxSpec(
+        image=image,
+        user=task.spec.agent.user,
+        workdir=container.workdir if container else "/app",
+        env=tuple(sorted(container.env.items())) if container else (),
+        limits=container.limits if container else Limits(),
+        network="none" if verifier.network == "internal" and not joins else verifier.network,
+        join=network if joins else "",
+    )
+
+
+async def _separate(
+    task: Task,
+    end: EndState,
+    provider: SandboxProvider,
+    *,
+    env: Mapping[str, str] | None,
+    faketime: str | None,
+    before_start: Hook | None,
+) -> Verdict:
+    start = time.monotonic()
+    box: Sandbox | None = None
+    with tempfile.TemporaryDirectory(prefix="envsdk-artifacts-") as folder:
+        try:
+            artifacts = await _artifacts(task, end, Path(folder))
+            spec = await verifier_spec(task, provider, network=end.network)
+            box = await provider.acquire(spec, timeout_s=task.spec.budget.acquire_s)
+            await place(box, artifacts)
+        except SandboxError as error:
+            if box is not None:
+                await box.close()
+            seconds = time.monotonic() - start
+            evidence = VerifierEvidence(seconds=round(seconds, 3), error_code="upload_failed", message=str(error))
+            return Verdict(
+                "error", code="upload_failed", evidence=evidence, seconds=seconds, facts={"code": "upload_failed"}
+            )
+        try:
+            return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)
+        finally:
+            await box.close()
+
+
+async def _shared(
+    task: Task, box: Sandbox, *, env: Mapping[str, str] | None, faketime: str | None, before_start: Hook | None
+) -> Verdict:
+    start = time.monotonic()
+    try:
+        await box.kill_agent_processes()
+    except SandboxError as error:
+        seconds = time.monotonic() - start
+        evidence = VerifierEvidence(seconds=round(seconds, 3), error_code="upload_failed", message=str(error))
+        return Verdict(
+            "error", code="upload_failed", evidence=evidence, seconds=seconds, facts={"code": "upload_failed"}
+        )
+    return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)
+
+
+async def _python(task: Task, end: EndState) -> Verdict:
+    with tempfile.TemporaryDirectory(prefix="envsdk-artifacts-") as folder:
+        answer = end.answer
+        artifacts: Artifacts | None = None
+        try:
+            if task.spec.verifier.kind == "state" or (answer is None and (end.sandbox or end.artifacts)):
+                artifacts = await _artifacts(task, end, Path(folder))
+        except SandboxError as error:
+            evidence = VerifierEvidence(error_code="download_failed", message=str(error))
+            return Verdict("error", code="download_failed", evidence=evidence, facts={"code": "download_failed"})
+        if answer is None and artifacts is not None:
+            stored = artifacts.local(answer_path(task.spec))
+            answer = stored.read_bytes() if stored.is_file() else None
+        return await verify_python(task, answer=answer, artifacts=artifacts)
+
+
+async def _artifacts(task: Task, end: EndState, folder: Path) -> Artifacts:
+    """What was captured, or what can be now; an answer that was never in a sandbox becomes its first artifact."""
+    if end.artifacts is not None:
+        return end.artifacts
+    declared = declared_artifacts(task.spec)
+    if end.sandbox is not None:
+        return await capture(end.sandbox, declared, folder)
+    if end.answer is None:
+        return Artifacts(folder, missing=declared)
+    path = answer_path(task.spec)
+    stored = folder / path.lstrip("/")
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    stored.write_bytes(end.answer)
+    return Artifacts(folder, captured=(path,), missing=tuple(other for other in declared if other != path))

@@ -1,0 +1,145 @@
+"""The harness's side of the processes that run Python verifiers: started once per verifier, kept warm, always killable.
+
+A worker is a `envsdk.verifying.zygote` that has loaded one verifier module; it forks a child for each run, so that a
+run costs a few milliseconds and shares nothing with another. Workers are keyed by the content of the tests' files
+without the parameters, so that a family's tasks share one. The least recently used worker is ended when there are too
+many.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from envsdk.errors import VerifierError
+from envsdk.verifying.isolation import wrap
+
+MAX_WORKERS = 16
+_ZYGOTE = Path(__file__).with_name("zygote.py")
+
+
+class Worker:
+    """One zygote and the threads' view of it: requests go in, futures come back."""
+
+    def __init__(self, tests: Path, module_file: str) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="envsdk-verifier-"))
+        self._tests = self._folder / "tests"
+        shutil.copytree(tests, self._tests, symlinks=True)
+        shutil.copy(_ZYGOTE, self._folder / "zygote.py")
+        program = [sys.executable, "-I", str(self._folder / "zygote.py"), str(self._tests), module_file]
+        command, self.isolation = wrap(program, self._folder)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+        )
+        self._numbers = itertools.count()
+        self._pending: dict[int, Future[dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+        threading.Thread(target=self._listen, name="envsdk-verifier", daemon=True).start()
+
+    @property
+    def alive(self) -> bool:
+        """The process has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def busy(self) -> bool:
+        """A run is in flight."""
+        return bool(self._pending)
+
+    def submit(self, request: dict[str, Any]) -> Future[dict[str, Any]]:
+        """Ask for a run; the result is the zygote's answer, or ``{"lost": True}`` where the process went away."""
+        future: Future[dict[str, Any]] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            self._pending[number] = future
+            try:
+                self._write(json.dumps({"id": number, **request}).encode() + b"\n")
+            except (BrokenPipeError, ValueError):
+                self._pending.pop(number, None)
+                future.set_result({"lost": True})
+        return future
+
+    def _write(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        view = memoryview(data)
+        while view:
+            view = view[self._process.stdin.write(view) or 0 :]
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stream:
+            pending = b""
+            while chunk := stream.read(1 << 16):
+                *lines, pending = (pending + chunk).split(b"\n")
+                for line in lines:
+                    said = json.loads(line)
+                    future = self._pending.pop(said["id"], None)
+                    if future is not None and not future.cancelled():
+                        future.set_result(said)
+        with self._lock:
+            left, self._pending = self._pending, {}
+        for future in left.values():
+            if not future.cancelled():
+                future.set_result({"lost": True})
+
+    def close(self) -> None:
+        """End the process and remove its copy of the tests."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Workers:
+    """Every worker of this process, by the content of its verifier."""
+
+    def __init__(self) -> None:
+        self._workers: OrderedDict[tuple[str, str], Worker] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: str, tests: Path, module_file: str) -> Worker:
+        """The warm worker of a verifier, or a new one.
+
+        Raises:
+            VerifierError: the tests' files are gone or the process cannot be started.
+        """
+        with self._lock:
+            worker = self._workers.pop((key, module_file), None)
+            if worker is not None and not worker.alive:
+                worker.close()
+                worker = None
+            if worker is None:
+                try:
+                    worker = Worker(tests, module_file)
+                except OSError as error:
+                    raise VerifierError(
+                        f"the verifier's process cannot be started: {error}", code="upload_failed", where=str(tests)
+                    ) from error
+            self._workers[key, module_file] = worker
+            idle = [name for name, other in self._workers.items() if not other.busy and other is not worker]
+            surplus = [self._workers.pop(name) for name in idle[: max(0, len(self._workers) - MAX_WORKERS)]]
+        for other in surplus:
+            other.close()
+        return worker
+
+    def close(self) -> None:
+        """End every worker."""
+        with self._lock:
+            workers, self._workers = list(self._workers.values()), OrderedDict()
+        for worker in workers:
+            worker.close()
+
+
+WORKERS = Workers()
+atexit.register(WORKERS.close)
