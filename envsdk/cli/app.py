@@ -35,6 +35,7 @@ class CommandEntry:
 
 OWN: dict[str, CommandEntry] = {
     "init": CommandEntry("Write a task that checks green.", "envsdk.cli.init:init"),
+    "draw": CommandEntry("Draw tasks of a family.", "envsdk.cli.draw:draw"),
     "check": CommandEntry("Prove the verifiers of tasks.", "envsdk.cli.check:check"),
     "run": CommandEntry("Run episodes of a task with a policy.", "envsdk.cli.run:run"),
     "score": CommandEntry("Score stored episodes again with another verifier.", "envsdk.cli.score:score"),
