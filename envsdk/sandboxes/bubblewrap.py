@@ -15,7 +15,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,12 @@ from envsdk.sandboxes import cgroups
 from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox, Running, launch, new_folder
 from envsdk.sandboxes.bubblewrap_images import TreeImages
+from envsdk.sandboxes.bubblewrap_network import Network, hosts_text, open_holder
 from envsdk.sandboxes.bubblewrap_store import Store
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.docker_images import Progress
 from envsdk.sandboxes.program import helper_path
+from envsdk.sandboxes.services import ImageConfig
 
 
 class BubblewrapProvider:
@@ -47,6 +49,7 @@ class BubblewrapProvider:
         self._open: set[BubblewrapSandbox] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._snapshots: dict[str, tuple[str, ...]] = {}
+        self._networks: dict[str, Network] = {}
 
     async def ensure_image(self, environment: Path | None, image: str | None, *, build_s: float = 600.0) -> str:
         return await self.images.ensure(environment, image, build_s=build_s)
@@ -89,6 +92,28 @@ class BubblewrapProvider:
             raise failed[0]
         return [box for box in results if not isinstance(box, BaseException)]
 
+    async def acquire_named(self, spec: SandboxSpec, name: str, *, timeout_s: float) -> BubblewrapSandbox:
+        """Services of one episode share a network namespace: every name is its loopback address."""
+        if name not in self._networks.get(spec.join, Network()).names:
+            raise SandboxError(f"{name!r} is not a name of network {spec.join!r}", code="no_such_network")
+        return await self.acquire_box(spec, timeout_s=timeout_s)
+
+    async def image_config(self, image: str) -> ImageConfig:
+        known = self.store.image(image)
+        if known is None:
+            return ImageConfig()
+        return ImageConfig(command=known.command, user=known.user or "root", workdir=known.workdir or "/")
+
+    async def open_network(self, names: Sequence[str]) -> str:
+        holder = await open_holder()
+        self._networks[holder.path] = Network(names=tuple(names), holder=holder)
+        return holder.path
+
+    async def close_network(self, network: str) -> None:
+        gone = self._networks.pop(network, None)
+        if gone is not None and gone.holder is not None:
+            await gone.holder.close()
+
     async def prewarm(self, spec: SandboxSpec, n: int) -> None:
         """Start ``n`` sandboxes of this spec ahead of their use."""
 
@@ -115,6 +140,8 @@ class BubblewrapProvider:
         """Processes and channel of a sandbox over these layers."""
         options = self.store.options(layers)
         folder = new_folder(self.store.boxes())
+        if spec.join:
+            (folder / "hosts").write_text(hosts_text(self._networks[spec.join].names), encoding="ascii")
         try:
             return await launch(spec, folder, options, folder.name)
         except BaseException:
@@ -140,6 +167,8 @@ class BubblewrapProvider:
         """End every sandbox and remove every snapshot of this provider."""
         await asyncio.gather(*(box.close() for box in list(self._open)))
         await asyncio.gather(*list(self._tasks))
+        for network in list(self._networks):
+            await self.close_network(network)
         for name in self._snapshots:
             await asyncio.to_thread(self.store.drop_layer, name)
         self._snapshots.clear()

@@ -53,7 +53,10 @@ def arguments(spec: SandboxSpec, folder: Path, options: str, group: cgroups.Grou
     limit = bounds(spec.limits)
     rootless = os.geteuid() != 0
     helper = str(helper_path())
-    words = [helper, "launch", *(["user"] if rootless else [])]
+    words = [helper, "launch"]
+    if rootless:
+        # A namespace is joined from inside the user namespace that owns it.
+        words.append(f"userns={spec.join.removesuffix('net')}user" if spec.join else "user")
     if spec.join:
         words.append(f"net={spec.join}")
     if group is not None:
@@ -106,8 +109,8 @@ async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tu
     try:
         process = subprocess.Popen(  # noqa: ASYNC220 - vfork and exec, about a millisecond, and no thread to outlive
             arguments(spec, folder, options, group, filter_fd),
-            stdin=theirs,
-            stdout=theirs,
+            stdin=theirs.fileno(),
+            stdout=theirs.fileno(),
             stderr=errors,
             pass_fds=[filter_fd] if filter_fd >= 0 else [],
             start_new_session=True,

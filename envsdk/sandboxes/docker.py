@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from envsdk.errors import PrerequisiteError, SandboxError
+from envsdk.sandboxes import docker_network
 from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.docker_box import DockerSandbox, gather_or_close
 from envsdk.sandboxes.docker_engine import Engine, new_labels
 from envsdk.sandboxes.docker_helper import HELPER_DIR, helper_volume
 from envsdk.sandboxes.docker_images import DockerImages, Progress
 from envsdk.sandboxes.limits import OPEN_FILES, SHM_MIB, bounds
+from envsdk.sandboxes.services import ImageConfig
 
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
 
@@ -45,6 +47,7 @@ class DockerProvider:
         self._open: set[DockerSandbox] = set()
         self._removals: set[asyncio.Task[None]] = set()
         self._snapshots: set[str] = set()
+        self._networks: set[str] = set()
 
     async def ensure_image(self, environment: Path | None, image: str | None, *, build_s: float = 600.0) -> str:
         return await self.images.ensure(environment, image, build_s=build_s)
@@ -64,10 +67,30 @@ class DockerProvider:
         starts = [asyncio.ensure_future(self._start(spec, snapshot.id, 60.0)) for _ in range(n)]
         return await gather_or_close(starts)
 
+    async def acquire_named(self, spec: SandboxSpec, name: str, *, timeout_s: float) -> DockerSandbox:
+        return await self._start(spec, spec.image, timeout_s, name=name)
+
+    async def image_config(self, image: str) -> ImageConfig:
+        described = await self.images.inspect(image) or {}
+        config = described.get("Config") or {}
+        command = (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))
+        return ImageConfig(command=command, user=config.get("User") or "root", workdir=config.get("WorkingDir") or "/")
+
+    async def open_network(self, names: Sequence[str]) -> str:
+        del names  # the engine's own name server knows them
+        network = await docker_network.open_network(self._engine)
+        self._networks.add(network)
+        return network
+
+    async def close_network(self, network: str) -> None:
+        await asyncio.gather(*list(self._removals), return_exceptions=True)
+        await docker_network.close_network(self._engine, network)
+        self._networks.discard(network)
+
     async def prewarm(self, spec: SandboxSpec, n: int) -> None:
         """Start ``n`` sandboxes of this spec ahead of their use."""
 
-    async def _start(self, spec: SandboxSpec, image: str, timeout_s: float) -> DockerSandbox:
+    async def _start(self, spec: SandboxSpec, image: str, timeout_s: float, *, name: str = "") -> DockerSandbox:
         began = time.monotonic()
         container = ""
         try:
@@ -87,6 +110,7 @@ class DockerProvider:
                     stdin_open=True,
                     labels=new_labels(kind="sandbox"),
                     host_config=api.create_host_config(**options),
+                    networking_config=_named_on(api, spec.join, name),
                 )
                 container = str(made["Id"])
                 channel, _stream = await self._engine.attach(container)
@@ -164,6 +188,8 @@ class DockerProvider:
         """End every sandbox and remove every snapshot of this provider."""
         await asyncio.gather(*(box.close() for box in list(self._open)))
         await asyncio.gather(*self._removals, return_exceptions=True)
+        for network in list(self._networks):
+            await self.close_network(network)
         for image in list(self._snapshots):
             self._snapshots.discard(image)
             try:
@@ -172,6 +198,12 @@ class DockerProvider:
                 if error.code not in {"no_such_object", "engine_refused"}:
                     raise
         self._engine.close()
+
+
+def _named_on(api: Any, network: str, name: str) -> Any:
+    if not (network and name):
+        return None
+    return api.create_networking_config({network: api.create_endpoint_config(aliases=[name])})
 
 
 def _host_options(spec: SandboxSpec, volume: str) -> dict[str, Any]:

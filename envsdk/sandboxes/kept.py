@@ -121,6 +121,10 @@ class KeptSandbox(ABC):
             raise SandboxError(f"could not {what}: {os.strerror(number)}", code=_CODES.get(number, "file_failed"))
         return result
 
+    async def peek(self, paths: Sequence[str]) -> list[bytes | None]:
+        """Kernel files as the helper sees them, read without starting a process; `None` where one cannot be read."""
+        return await self._channel.peek(paths)
+
     async def alive(self) -> Liveness:
         """Start a trivial child and ask the engine; never raises."""
         began = time.monotonic()

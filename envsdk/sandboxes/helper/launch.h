@@ -1,6 +1,7 @@
 /* `helper launch WORD... -- PROGRAM ARG...`: what must be done before bubblewrap starts, in one process and no shell.
  *
  *   user          a user namespace that maps this user to root (for callers that are not root)
+ *   userns=PATH   or join the one at PATH, which this user owns
  *   net=PATH      join the network namespace at PATH
  *   group=PATH    write this process's id to a cgroup.procs file
  *   cd=DIR        work from here: relative lower folders keep the mount options under one page
@@ -45,9 +46,9 @@ static int new_user(void) {
   if (!bad) bad = put_text("/proc/self/setgroups", "deny");
   return bad ? bad : put_map("/proc/self/gid_map", gid);
 }
-static int join_net(const char *path) {
+static int join_space(const char *path, u64 kind) {
   i64 fd = sys_open(path, O_RDONLY, 0);
-  return fd < 0 ? (int)-fd : (int)-SYS(setns, fd, 0x40000000, 0, 0);
+  return fd < 0 ? (int)-fd : (int)-SYS(setns, fd, kind, 0, 0);
 }
 static int new_mounts(const char *at, const char *overlay) {
   i64 r = SYS(unshare, 0x00020000, 0, 0, 0);
@@ -60,7 +61,8 @@ static int launch(char **word, char **env) {
   int bad = 0;
   for (; *word && !str_eq(*word, "--") && !bad; word++) {
     if (str_eq(*word, "user")) bad = new_user();
-    else if ((v = value_of(*word, "net="))) bad = join_net(v);
+    else if ((v = value_of(*word, "userns="))) bad = join_space(v, 0x10000000);
+    else if ((v = value_of(*word, "net="))) bad = join_space(v, 0x40000000);
     else if ((v = value_of(*word, "group="))) bad = put_text(v, "0");
     else if ((v = value_of(*word, "cd="))) bad = (int)-SYS(chdir, v, 0, 0, 0);
     else if ((v = value_of(*word, "at="))) at = v;
