@@ -1,0 +1,1 @@
+"""One file a page: the view (plain data) and the routes that serve it."""

@@ -1,0 +1,122 @@
+"""The list of tasks: a search box, facets with counts, and one row a task with its estimate."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+
+from registry.db import Lineage, Standing, Tag
+from registry.local import LocalRegistry
+from registry.query import Query, Sort, parse
+from registry.query.errors import QueryError
+from registry.query.page import PAGE_SIZE, run_query
+from registry.query.sql import find_lineage
+from registry.saturation.states import STATUSES
+from registry.web.render import add_page
+
+COLUMNS = (
+    ("slug", "Task"),
+    ("p", "Pass rate"),
+    ("n", "Episodes"),
+    ("learnability", "Learnability"),
+    ("updated", "Updated"),
+)
+TOP_TAGS = 24
+
+
+def routes(registry: LocalRegistry) -> APIRouter:
+    """The page of ``registry``'s tasks."""
+
+    def view(request: Request) -> Mapping[str, Any]:
+        text = request.query_params.get("q", "")
+        cursor = request.query_params.get("after") or None
+        with registry.database.reading() as session:
+            try:
+                return _found(session, text, cursor)
+            except QueryError as error:
+                if request.url.path.endswith(".json"):
+                    raise
+                return _faulty(session, text, error)
+
+    router = APIRouter()
+    add_page(router, "/tasks", "tasks.html", view)
+    return router
+
+
+def _found(session: Session, text: str, cursor: str | None) -> dict[str, Any]:
+    query = parse(text)
+    page = run_query(session, query, size=PAGE_SIZE, cursor=cursor)
+    lineage = session.scalar(select(Lineage.name).where(Lineage.id == find_lineage(session, query.policy))) or ""
+    return {
+        "title": "Tasks",
+        "q": text,
+        "fault": None,
+        "lineage": lineage,
+        "items": [dataclasses.asdict(item) for item in page.items],
+        "next": page.next,
+        "next_url": f"/tasks?{urlencode({'q': text, 'after': page.next})}" if page.next else None,
+        "total": page.total,
+        "more": page.more,
+        "first_page": cursor is None,
+        "columns": [_column(query, key, label) for key, label in COLUMNS],
+        **_facets(session, query),
+    }
+
+
+def _faulty(session: Session, text: str, error: QueryError) -> dict[str, Any]:
+    return {
+        **_found(session, "", None),
+        "q": text,
+        "items": [],
+        "total": 0,
+        "more": False,
+        "next_url": None,
+        "fault": {"message": error.message, "hint": error.hint, "pointer": error.pointer(text), "code": error.code},
+    }
+
+
+def _column(query: Query, key: str, label: str) -> dict[str, Any]:
+    sorted_here = query.sort.key == key
+    descending = not query.sort.descending if sorted_here else key != "slug"
+    turned = dataclasses.replace(query, sort=Sort(key, descending=descending))
+    direction = ("descending" if query.sort.descending else "ascending") if sorted_here else None
+    return {"key": key, "label": label, "url": f"/tasks?{urlencode({'q': str(turned)})}", "aria_sort": direction}
+
+
+def _facets(session: Session, query: Query) -> dict[str, Any]:
+    lineage = find_lineage(session, query.policy)
+    rows = session.execute(
+        select(Standing.status, func.count().label("tasks"))
+        .where(Standing.lineage_id == lineage)
+        .group_by(Standing.status)
+    )
+    counts = {row.status: row.tasks for row in rows}
+    statuses = [_facet("status", status, counts.get(status, 0), query) for status in STATUSES if counts.get(status)]
+    tags = session.execute(select(Tag.kind, Tag.name, Tag.items).order_by(Tag.items.desc(), Tag.name).limit(TOP_TAGS))
+    chips = [_facet(kind, name, items, query) for kind, name, items in tags]
+    return {
+        "statuses": statuses,
+        "families": [chip for chip in chips if chip["field"] == "family"],
+        "tags": [chip for chip in chips if chip["field"] == "tag"],
+    }
+
+
+def _facet(field: str, value: str, count: int, query: Query) -> dict[str, Any]:
+    """A chip that adds its condition to the query, or takes it away where it holds already."""
+    chosen = any(term.field == field and term.values == (value,) and not term.negated for term in query.terms)
+    if chosen:
+        kept = tuple(term for term in query.terms if not (term.field == field and term.values == (value,)))
+        target = str(dataclasses.replace(query, terms=kept))
+    else:
+        quoted = value if value.replace("-", "").replace("_", "").isalnum() else f'"{value}"'
+        others = tuple(term for term in query.terms if term.field != field or field == "tag")
+        target = f"{dataclasses.replace(query, terms=others)} {field}:{quoted}".strip()
+    url = f"/tasks?{urlencode({'q': target})}" if target else "/tasks"
+    return {"field": field, "value": value, "count": count, "url": url, "chosen": chosen}
