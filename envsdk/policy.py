@@ -1,19 +1,37 @@
 """The policy protocol: what generates, and nothing about how.
 
-A policy opens one *session* per episode. The session holds the conversation in tokens, so that what the engine generated
-is trained on as generated (law 5): the caller hands over only what is new, and never a re-rendered history.
+A policy opens one *session* per episode. The session holds the conversation in tokens, so that what the engine
+generated is trained on as generated (law 5): the caller hands over only what is new, and never a re-rendered history.
 Policies are named ``kind:rest`` (``vllm:MODEL``, ``openai:URL``) and found through the entry-point group
-``envsdk.policies``: each entry is a callable ``(rest: str, **options) -> Policy``. ``oracle`` and ``noop`` are agents, not
-policies: they generate nothing (see `envsdk.episode.agents`).
+``envsdk.policies``: each entry is a callable ``(rest: str, **options) -> Policy``. ``oracle`` and ``noop`` are
+agents, not policies: they generate nothing (see `envsdk.episode.agents`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from envsdk.episode.record import PolicyId, TokenTrace
+from envsdk.errors import EngineError
 from envsdk.sandboxes.base import Frozen
+
+
+class InferenceError(EngineError):
+    """The engine's answer was an error, or none came.
+
+    ``inference`` holds the facts of the exchange (`envsdk.outcome.facts.InferenceFact`): status, code, attempts,
+    choices, completion_tokens, finish_reason, replica_healthy. They decide whose failure it was.
+    """
+
+    default_code = "inference_failed"
+
+    def __init__(
+        self, message: str, *, inference: Mapping[str, Any], code: str | None = None, hint: str = "", where: str = ""
+    ) -> None:
+        super().__init__(message, code=code, hint=hint, where=where)
+        self.inference = dict(inference)
+
 
 Finish = Literal["stop", "length", "context_full"]
 
@@ -50,7 +68,12 @@ class Session(Protocol):
     """One episode's conversation. Raises `EngineError` where the engine fails; never an empty reply for a failure."""
 
     async def reply(
-        self, new_messages: Sequence[Message], *, max_tokens: int, stop: Sequence[str] = (), timeout_s: float | None = None
+        self,
+        new_messages: Sequence[Message],
+        *,
+        max_tokens: int,
+        stop: Sequence[str] = (),
+        timeout_s: float | None = None,
     ) -> Reply: ...
 
     def trace(self) -> TokenTrace | None:

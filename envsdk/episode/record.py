@@ -1,8 +1,8 @@
 """The record of an ended episode: what a ledger line, a registry upload and a trained sample are made of.
 
-One episode is one attempt at a task by a policy. A record is written once, when the episode has ended, and never changed;
-what is derived from its ``facts`` (class, cause) can be derived again by `envsdk.outcome`.
-Legend: N = tokens of the whole episode (prompt, replies, observations), in the order the engine saw them.
+One episode is one attempt at a task by a policy. A record is written once, when the episode has ended, and never
+changed; what is derived from its ``facts`` (class, cause) can be derived again by `envsdk.outcome`. Legend: N =
+tokens of the whole episode (prompt, replies, observations), in the order the engine saw them.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ class VerifierEvidence(Frozen):
 class EpisodeRecord(Frozen):
     """One ended episode. ``episode_id`` is the idempotency key everywhere.
 
-    ``started_at`` is Unix time in seconds; ``stamps`` are seconds after it on the monotonic clock (dispatched, acquired,
-    first_token, last_token, verify_start, verified), the raw material of time to trainable batch.
+    ``started_at`` is Unix time in seconds; ``stamps`` are seconds after it on the monotonic clock (dispatched,
+    acquired, first_token, last_token, verify_start, verified), the raw material of time to trainable batch.
     """
 
     episode_id: str
