@@ -1,7 +1,7 @@
 """count-letters: how often a letter stands in a word, a line, a page.
 
-Levels: how many ``words`` the text has, and whether the letter is counted in both cases (``both_cases``), where the text
-is in mixed case and the trap is to count one of them. The verifier reads one whole number and nothing else.
+Levels: how many ``words`` the text has, and whether the letter is counted in both cases (``both_cases``), where the
+text is in mixed case and the trap is to count one of them. The verifier reads one whole number and nothing else.
 """
 
 from __future__ import annotations

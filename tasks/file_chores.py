@@ -1,9 +1,9 @@
 """file-chores: several turns in a shell, over a folder of files.
 
-Chores are done in order, and the next may need what the last one left: create, append, copy, move, delete, replace a word,
-count lines, sort. Levels: how many ``chores``, from one to a long horizon of twenty, and ``traps``: names with blanks and
-leading dashes, hidden files, last lines without an end. The verifier compares the whole tree, byte for byte: what was not
-asked for must be as it was.
+Chores are done in order, and the next may need what the last one left: create, append, copy, move, delete, replace a
+word, count lines, sort. Levels: how many ``chores``, from one to a long horizon of twenty, and ``traps``: names with
+blanks and leading dashes, hidden files, last lines without an end. The verifier compares the whole tree, byte for
+byte: what was not asked for must be as it was.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ def same_tree(state: Any, *, expected: dict[str, str]) -> float:
                 user="Create the file hello.txt with the line: good morning",
                 assistant="echo 'good morning' > hello.txt",
             ),
-            Example(user="(no output)", assistant="done"),
+            Example(user="[exit code 0]", assistant="done"),
             Example(user="Copy the file hello.txt to shelf/hello.txt", assistant="cp hello.txt shelf/hello.txt"),
-            Example(user="(no output)", assistant="done"),
+            Example(user="[exit code 0]", assistant="done"),
             Example(user="Delete the file inbox/bill.txt", assistant="rm inbox/bill.txt"),
-            Example(user="(no output)", assistant="done"),
+            Example(user="[exit code 0]", assistant="done"),
         ),
         stop=("\n",),
     ),
@@ -89,7 +89,7 @@ def file_chores(rng: random.Random, *, chores: int, traps: bool) -> Draw:
     )
 
 
-def _chore(rng: random.Random, tree: dict[str, str], number: int) -> tuple[str, str]:
+def _chore(rng: random.Random, tree: dict[str, str], number: int) -> tuple[str, str]:  # noqa: PLR0911 - one a kind
     """One chore: what is asked, and the command; ``tree`` is changed as the command changes the files."""
     from tasks.words import WORDS
 

@@ -1,81 +1,21 @@
 """fix-function: repair small Python functions so that they do what their docstrings say; judged by running them.
 
-The box holds a package ``shop`` of ten modules, each with one function that has a bug. Level ``functions``: how many of
-them the task names, from one to eight; ``shown``: whether the instruction shows a failing example, or leaves finding one
-to the agent. The verifier calls each named function in processes of its own, without rights to read the expected values,
-and compares what comes back; every named function must be right in every case. What else lies in the folder is not run.
+The box holds a package ``shop`` of ten modules, each with one function that has a bug. Level ``functions``: how many
+of them the task names, from one to eight; ``shown``: whether the instruction shows a failing example, or leaves
+finding one to the agent. The verifier calls each named function in processes of its own, without rights to read the
+expected values, and compares what comes back; every named function must be right in every case. What else lies in the
+folder is not run.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
+from typing import Any
 
 from envsdk import AgentSpec, Budget, ContainerSpec, Draw, Example, Script, family
 from envsdk.sandboxes.base import Limits
-
-FUNCTIONS: dict[str, tuple[str, str, str]] = {
-    "clamp": (
-        'def clamp(value, low, high):\n    """The value, but at least low and at most high."""\n',
-        "    return max(low, min(value, high))\n",
-        "    return min(low, max(value, high))\n",
-    ),
-    "median": (
-        'def median(values):\n    """The middle of the sorted values; of an even number of them the mean of the middle two."""\n',
-        "    values = sorted(values)\n    half = len(values) // 2\n    if len(values) % 2:\n        return values[half]\n"
-        "    return (values[half - 1] + values[half]) / 2\n",
-        "    values = sorted(values)\n    half = len(values) // 2\n    return values[half]\n",
-    ),
-    "chunks": (
-        'def chunks(items, size):\n    """The items in lists of the given size, in order; the last may be shorter."""\n',
-        "    return [items[i:i + size] for i in range(0, len(items), size)]\n",
-        "    return [items[i:i + size] for i in range(0, len(items) - size, size)]\n",
-    ),
-    "initials": (
-        'def initials(name):\n    """The first letter of each word, in capitals, each followed by a dot; words are split at blanks."""\n',
-        '    return "".join(word[0].upper() + "." for word in name.split())\n',
-        '    return "".join(word[0].upper() + "." for word in name.split(" "))\n',
-    ),
-    "parse_price": (
-        'def parse_price(text):\n    """Cents of a price such as 1,234.50 or 7; a dot is followed by two digits, commas are ignored."""\n',
-        '    whole, _, cents = text.replace(",", "").partition(".")\n    return int(whole) * 100 + int(cents or 0)\n',
-        '    whole, _, cents = text.partition(".")\n    return int(whole) * 100 + int(cents or 0)\n',
-    ),
-    "running_total": (
-        'def running_total(numbers):\n    """For each position the sum of the numbers up to and with it."""\n',
-        "    total, result = 0, []\n    for number in numbers:\n        total += number\n        result.append(total)\n    return result\n",
-        "    total, result = 0, []\n    for number in numbers:\n        result.append(total)\n        total += number\n    return result\n",
-    ),
-    "runs": (
-        'def runs(text):\n    """Runs of equal characters as a list of [character, length]."""\n',
-        "    result = []\n    for character in text:\n        if result and result[-1][0] == character:\n            result[-1][1] += 1\n"
-        "        else:\n            result.append([character, 1])\n    return result\n",
-        "    result = []\n    for character in text:\n        if result and result[-1][0] == character:\n            result[-1][1] += 1\n"
-        "        else:\n            result.append([character, 0])\n    return result\n",
-    ),
-    "is_leap": (
-        'def is_leap(year):\n    """Whether a year of the Gregorian calendar has 366 days."""\n',
-        "    return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)\n",
-        "    return year % 4 == 0 and year % 100 != 0\n",
-    ),
-    "merge": (
-        'def merge(spans):\n    """Sorted, non-overlapping [start, end] spans that cover what the given ones cover; touching ones become one."""\n',
-        "    result = []\n    for start, end in sorted(spans):\n        if result and start <= result[-1][1]:\n"
-        "            result[-1][1] = max(result[-1][1], end)\n        else:\n            result.append([start, end])\n    return result\n",
-        "    result = []\n    for start, end in sorted(spans):\n        if result and start < result[-1][1]:\n"
-        "            result[-1][1] = end\n        else:\n            result.append([start, end])\n    return result\n",
-    ),
-    "balanced": (
-        'def balanced(text):\n    """Whether every ( [ { is closed by its own ) ] } in the right order; other characters do not count."""\n',
-        '    pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []\n    for character in text:\n        if character in "([{":\n'
-        "            open_ones.append(character)\n        elif character in pairs:\n            if not open_ones or open_ones.pop() != pairs[character]:\n"
-        "                return False\n    return not open_ones\n",
-        '    pairs, open_ones = {")": "(", "]": "[", "}": "{"}, []\n    for character in text:\n        if character in "([{":\n'
-        "            open_ones.append(character)\n        elif character in pairs:\n            if open_ones and open_ones.pop() != pairs[character]:\n"
-        "                return False\n    return not open_ones\n",
-    ),
-}
-"""Name -> head with docstring, right body, wrong body."""
 
 VERIFY = """#!/bin/sh
 # /tests is closed before any code of the agent runs: the judge has read what it needs.
@@ -162,10 +102,10 @@ main()
                 assistant="cat shop/double.py",
             ),
             Example(
-                user='def double(number):\n    """Twice the number."""\n    return number + 2',
+                user='def double(number):\n    """Twice the number."""\n    return number + 2\n[exit code 0]',
                 assistant="sed -i 's/number + 2/number * 2/' shop/double.py",
             ),
-            Example(user="(no output)", assistant="done"),
+            Example(user="[exit code 0]", assistant="done"),
         ),
     ),
     container=ContainerSpec(limits=Limits(cpus=1, memory_mib=256, pids=64)),
@@ -175,79 +115,76 @@ main()
 )
 def fix_function(rng: random.Random, *, functions: int, shown: bool) -> Draw:
     """Repair Python functions by their docstrings."""
-    names = rng.sample(sorted(FUNCTIONS), functions)
+    from tasks.shop import BUGS, buggy_source, right_source
+
+    names = rng.sample(sorted(BUGS), functions)
     cases = {name: _cases(name, rng) for name in names}
     lines = []
     for name in names:
         line = f"The function {name} in /app/shop/{name}.py does not do what its docstring says."
         if shown:
-            given, expected = next(row for row in cases[name] if _call(name, row[0], good=False) != row[1])
+            given, expected = next(row for row in cases[name] if _call(buggy_source(name), name, row[0]) != row[1])
             line += f" For example {name}({', '.join(map(repr, given))}) must be {expected!r}."
         lines.append(line)
-    repairs = {name: _write(name, good=True) for name in names}
-    script = "\n".join(repairs.values())
-    first = names[0]
-    constant = f"cat > shop/{first}.py <<'END'\n{FUNCTIONS[first][0]}    return {cases[first][0][1]!r}\nEND"
-    others = "\n".join(repairs[name] for name in names[1:])
+    repairs = {name: f"cat > shop/{name}.py <<'END'\n{right_source(name)}END" for name in names}
+    first, others = names[0], "\n".join(repairs[name] for name in names[1:])
+    head = right_source(first).partition("\n")[0]
+    constant = f"{head}\n    return {cases[first][0][1]!r}\n"
     return Draw(
         instruction="\n".join([*lines, "Repair it." if functions == 1 else "Repair all of them."]),
-        oracle=script,
+        oracle="\n".join(repairs.values()),
         wrong={
             "one-not-repaired": others or "true",
-            "first-case-only": f"{others}\n{constant}",
-            "exits-early": f"{script}\nprintf 'import os\\nos._exit(0)\\n' > shop/{first}.py",
-            "prints-results": f"{others}\nprintf 'print([])\\n' > shop/{first}.py",
+            "first-case-only": f"{others}\ncat > shop/{first}.py <<'END'\n{constant}END",
+            "exits-early": f"{others}\nprintf 'import os\nos._exit(0)\n' > shop/{first}.py",
+            "prints-results": f"{others}\nprintf 'print([])\n' > shop/{first}.py",
         },
-        files={f"shop/{name}.py": head + bad for name, (head, _, bad) in FUNCTIONS.items()} | {"shop/__init__.py": ""},
+        files={f"shop/{name}.py": buggy_source(name) for name in BUGS} | {"shop/__init__.py": ""},
         tests={"judge.py": JUDGE, "cases.json": json.dumps(cases, indent=1) + "\n"},
         budget=Budget(turns=6 * functions, reply_tokens=256, step_s=20, episode_s=120 * functions, verify_s=60),
     )
 
 
-def _write(name: str, *, good: bool) -> str:
-    head, right, wrong = FUNCTIONS[name]
-    return f"cat > shop/{name}.py <<'END'\n{head}{right if good else wrong}END"
-
-
-def _call(name: str, arguments: list[object], *, good: bool) -> object:
-    head, right, wrong = FUNCTIONS[name]
-    space: dict[str, object] = {}
-    exec(head + (right if good else wrong), space)  # noqa: S102 - the constants of this file
+def _call(source: str, name: str, arguments: list[object]) -> object:
+    space: dict[str, Any] = {}
+    exec(source, space)  # noqa: S102 - the constants of tasks.shop
     try:
-        return space[name](*arguments)  # type: ignore[operator]
+        return space[name](*arguments)
     except (IndexError, ValueError):
         return None
 
 
 def _cases(name: str, rng: random.Random) -> list[tuple[list[object], object]]:
     """Arguments and right results: drawn ones, at least one on which the buggy function is wrong."""
+    from tasks.shop import buggy_source, right_source
+
+    right, buggy = right_source(name), buggy_source(name)
     rows: list[tuple[list[object], object]] = []
-    while len(rows) < 12 or all(_call(name, row[0], good=False) == row[1] for row in rows):
-        arguments = _arguments(name, rng)
-        rows.append((arguments, _call(name, arguments, good=True)))
+    while len(rows) < 12 or all(_call(buggy, name, row[0]) == row[1] for row in rows):
+        arguments = _ARGUMENTS[name](rng)
+        rows.append((arguments, _call(right, name, arguments)))
     return rows
 
 
-def _arguments(name: str, rng: random.Random) -> list[object]:
-    numbers = [rng.randint(-20, 20) for _ in range(rng.randint(1, 7))]
-    if name == "clamp":
-        low = rng.randint(-10, 5)
-        return [rng.randint(-20, 20), low, low + rng.randint(0, 10)]
-    if name == "chunks":
-        return [numbers, rng.randint(1, 4)]
-    if name == "initials":
-        words = [rng.choice(("ada", "grace", "alan", "edsger", "barbara")) for _ in range(rng.randint(1, 3))]
-        return [rng.choice((" ", "  ")).join(words)]
-    if name == "parse_price":
-        return [f"{rng.randint(0, 99999):,}" + rng.choice(("", f".{rng.randint(0, 99):02d}"))]
-    if name == "runs":
-        return ["".join(rng.choice("aab") for _ in range(rng.randint(0, 8)))]
-    if name == "is_leap":
-        return [rng.choice((1900, 2000, 2023, 2024, 2100, 2400, rng.randint(1600, 2400)))]
-    if name == "merge":
-        return [
-            [[start, start + rng.randint(1, 6)] for start in (rng.randint(0, 20) for _ in range(rng.randint(1, 5)))]
-        ]
-    if name == "balanced":
-        return ["".join(rng.choice("()[]{}x") for _ in range(rng.randint(1, 6))) if rng.random() < 0.5 else "{[()]x}"]
-    return [numbers]
+def _numbers(rng: random.Random) -> list[object]:
+    return [rng.randint(-20, 20) for _ in range(rng.randint(1, 7))]
+
+
+def _spans(rng: random.Random) -> list[object]:
+    starts = [rng.randint(0, 20) for _ in range(rng.randint(1, 5))]
+    return [[start, start + rng.randint(1, 6)] for start in starts]
+
+
+_ARGUMENTS: dict[str, Callable[[random.Random], list[object]]] = {
+    "balanced": lambda rng: [rng.choice(("{[()]x}", "".join(rng.choices("()[]{}x", k=rng.randint(1, 6)))))],
+    "chunks": lambda rng: [_numbers(rng), rng.randint(1, 4)],
+    "clamp": lambda rng: [rng.randint(-20, 20), low := rng.randint(-10, 5), low + rng.randint(0, 10)],
+    "initials": lambda rng: [rng.choice((" ", "  ")).join(rng.choices(("ada", "grace", "alan", "barbara"), k=3))],
+    "is_leap": lambda rng: [rng.choice((1900, 2000, 2023, 2024, 2100, 2400, rng.randint(1600, 2400)))],
+    "median": lambda rng: [_numbers(rng)],
+    "merge": lambda rng: [_spans(rng)],
+    "parse_price": lambda rng: [f"{rng.randint(0, 99999):,}" + rng.choice(("", f".{rng.randint(0, 99):02d}"))],
+    "running_total": lambda rng: [_numbers(rng)],
+    "runs": lambda rng: ["".join(rng.choices("aab", k=rng.randint(0, 8)))],
+}
+"""Draws the arguments of one call of each function."""

@@ -1,10 +1,10 @@
 """ledger-api: find a number through a REST API that stands beside the agent's box.
 
-A service ``api``, built from the same base image with the standard library's HTTP server, answers on a network of its own.
-It makes up each world of accounts from the world's number in the path, so that one image serves every draw. Levels:
-``hops``: how many times the question goes from an account to its manager; ``pages``: the balance is the account's own, or
-the sum of its entries, which come in pages; ``faults``: some requests are first answered with 503. The verifier compares
-the number in ``/app/answer.txt``.
+A service ``api``, built from the same base image with the standard library's HTTP server, answers on a network of its
+own. It makes up each world of accounts from the world's number in the path, so that one image serves every draw.
+Levels: ``hops``: how many times the question goes from an account to its manager; ``pages``: the balance is the
+account's own, or the sum of its entries, which come in pages; ``faults``: some requests are first answered with 503.
+The verifier compares the number in ``/app/answer.txt``.
 """
 
 from __future__ import annotations
@@ -127,11 +127,15 @@ def answers(state: Any, *, expected: int) -> float:
         "The command get URL prints what a URL answers.",
         examples=(
             Example(
-                user="What is the balance of the account zoe at http://api:8000/w1/accounts/zoe? Write it to /app/answer.txt.",
+                user="Accounts are at http://api:8000/w1/accounts/NAME, for example http://api:8000/w1/accounts/zoe. "
+                "What is the balance of the account zoe? Write the number to /app/answer.txt.",
                 assistant="get http://api:8000/w1/accounts/zoe",
             ),
-            Example(user='{"name": "zoe", "balance": 42, "manager": "max"}', assistant="echo 42 > /app/answer.txt"),
-            Example(user="(no output)", assistant="done"),
+            Example(
+                user='{"name": "zoe", "balance": 42, "manager": "max"}\n[exit code 0]',
+                assistant="echo 42 > /app/answer.txt",
+            ),
+            Example(user="[exit code 0]", assistant="done"),
         ),
         stop=("\n",),
     ),

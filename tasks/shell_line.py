@@ -1,9 +1,9 @@
 """shell-line: one shell command whose output is the answer.
 
 The box is the same for every draw: a folder of small text files. Level ``skill`` goes from printing a given word to
-joining tables: ``print``, ``look`` (list a folder, first lines), ``count`` (lines, matches), ``table`` (sums and largest
-rows of a column), ``join`` (two tables by a key, with rows that have no partner). The verifier compares the printed lines
-with the right ones, white space at line ends and empty lines at the end aside.
+joining tables: ``print``, ``look`` (list a folder, first lines), ``count`` (lines, matches), ``table`` (sums and
+largest rows of a column), ``join`` (two tables by a key, with rows that have no partner). The verifier compares the
+printed lines with the right ones, white space at line ends and empty lines at the end aside.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def _table(rng: random.Random, files: dict[str, str]) -> Parts:
         return f"Print the sum of the column amount for the shop {shop} in {path}.", command, str(total), wrong
     best = max((row for row in rows if row[0] == shop), key=lambda row: (int(row[2]), row[1]))
     command = f"grep ^{shop}, {path} | sort -t, -k3,3nr -k2,2r | head -n 1 | cut -d, -f2"
-    question = f"Print the item of the row with the largest amount for the shop {shop} in {path}; of equal ones the last by name."
+    which = f"the row with the largest amount for the shop {shop} in {path}"
+    question = f"Print the item of {which}; of equal ones the last by name."
     return question, command, best[1], {"whole-row": f"grep ^{shop}, {path} | sort -t, -k3,3n | tail -n 1"}
 
 
@@ -126,12 +127,12 @@ def _join(rng: random.Random, files: dict[str, str]) -> Parts:
             value[shop] = value.get(shop, 0) + int(amount) * int(prices[item])
     expected = "\n".join(f"{shop} {value[shop]}" for shop in sorted(value))
     command = (
-        f"awk -F, 'FNR == 1 {{ next }} NR == FNR {{ p[$1] = $2; next }} ($2 in p) && $3 <= {limit} {{ v[$1] += $3 * p[$2] }} "
-        f"END {{ for (s in v) print s, v[s] }}' tables/prices.csv {path} | LC_ALL=C sort"
+        f"awk -F, 'FNR == 1 {{ next }} NR == FNR {{ p[$1] = $2; next }} ($2 in p) && $3 <= {limit} "
+        f"{{ v[$1] += $3 * p[$2] }} END {{ for (s in v) print s, v[s] }}' tables/prices.csv {path} | LC_ALL=C sort"
     )
     question = (
-        f"For each shop in {path} print its name and the sum of amount times price over its rows whose amount is at most "
-        f"{limit}, sorted by name. Prices are in tables/prices.csv; rows of items without a price do not count."
+        f"For each shop in {path} print its name and the sum of amount times price over its rows whose amount is at "
+        f"most {limit}, sorted by name. Prices are in tables/prices.csv; rows of items without a price do not count."
     )
     return question, command, expected, {"without-the-bound": command.replace(f" && $3 <= {limit}", "")}
 

@@ -1,7 +1,8 @@
 """sums: add whole numbers.
 
-Levels: how many ``terms`` are added, and how many ``digits`` each has: from two digits that a small model sometimes knows
-to columns of twelve-digit numbers that no model adds in its head. The verifier reads one whole number and nothing else.
+Levels: how many ``terms`` are added, and how many ``digits`` each has: from two digits that a small model sometimes
+knows to columns of twelve-digit numbers that no model adds in its head. The verifier reads one whole number and
+nothing else.
 """
 
 from __future__ import annotations

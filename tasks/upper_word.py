@@ -1,8 +1,8 @@
 """upper-word: write words in capital letters.
 
 The easiest family: a 135M model passes many of its first level's tasks with four examples before it. Levels: how many
-``words`` there are, and whether some have ``accents``, where capital letters are more than a shifted alphabet (``ß``).
-The verifier compares the whole answer, white space at its ends aside.
+``words`` there are, and whether some have ``accents``, where capital letters are more than a shifted alphabet
+(``ß``). The verifier compares the whole answer, white space at its ends aside.
 """
 
 from __future__ import annotations
