@@ -22,11 +22,12 @@ from envsdk.episode.record import EpisodeRecord
 from envsdk.errors import FaultyError
 from envsdk.spec.model import Task
 from trainer.admission import Admission
-from trainer.endings import cancelled, crashed
+from trainer.endings import cancelled, crashed, given_up
 from trainer.group import CompleteGroup, Draw, EndedMember, Member
 from trainer.ledger import Ledger
 from trainer.pool import Pool
 from trainer.pool_policy import doomed
+from trainer.recovery import LoopState, Recovered
 
 RunMember = Callable[[Member], Awaitable[EpisodeRecord]]
 _GIVE_UP_BATCHES = 10
@@ -36,12 +37,15 @@ _HANG_GRACE_S = 60.0
 
 @dataclass(slots=True)
 class _Running:
-    """A group in flight. ``born``: lowest weight version under which a member started, `None` before the first."""
+    """A group in flight.
+
+    ``born``: lowest weight version under which a member started, `None` before the first. ``why``: it was given up.
+    """
 
     draw: Draw
     born: int | None = None
     refilled: int = 0
-    why: str = "cancelled"
+    why: str = ""
     task: asyncio.Task[None] | None = None
 
 
@@ -100,6 +104,7 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._completions = 0
         self._fruitless = 0
+        self._later: dict[str, dict[int, EndedMember]] = {}
         self._failure: BaseException | None = None
         self.order = 0
         self.counts = DispatchCounts()
@@ -116,20 +121,35 @@ class Dispatcher:
     async def serve(self) -> None:
         """Dispatch until cancelled; an error of this program or a run without any signal ends it and the pool."""
         try:
-            while self._failure is None:
-                self._wake.clear()
-                while self._failure is None and self._may_start():
-                    self._start()
-                    await asyncio.sleep(0)  # its members queue for their slots before the next question
-                await self._wake.wait()
-            raise self._failure
+            await self._serve()
         except BaseException as error:
             self._pool.fail(error)
             raise
 
-    def adopt(self, draw: Draw, done: dict[int, EndedMember]) -> None:
-        """Take over a group that a killed run left half done: only its missing members run."""
-        self._launch(draw, done)
+    async def _serve(self) -> None:
+        while self._failure is None:
+            self._wake.clear()
+            while self._failure is None and self._may_start():
+                self._start()
+                await asyncio.sleep(0)  # its members queue for their slots before the next question
+            await self._wake.wait()
+        raise self._failure
+
+    def restore(self, state: LoopState, recovered: Recovered) -> None:
+        """Go on where a checkpoint stood; of the groups in flight only the missing members run."""
+        self.order = state.next_order
+        self.counts.accepted = state.accepted
+        self.counts.rejected.update(state.rejected)
+        self._completions = state.completions
+        self._later = dict(recovered.later)
+        self._pool.restore(recovered.pool)
+        for draw, done in recovered.in_flight:
+            self._launch(draw, done)
+
+    @property
+    def completions(self) -> int:
+        """How many groups have completed."""
+        return self._completions
 
     async def cancel_doomed(self, next_version: int) -> list[Draw]:
         """Cancel the groups that would be too old for ``next_version``, so that no pause waits for them."""
@@ -154,7 +174,8 @@ class Dispatcher:
         task = self._draw()
         draw = Draw(f"g{self.order:06d}", self.order, task, self._group_size, self._version(), self._now())
         self.order += 1
-        self._launch(draw, {})
+        ended = self._later.pop(draw.group_id, {})
+        self._launch(draw, {i: m for i, m in ended.items() if m.record.task_digest == task.digests.task})
 
     def _launch(self, draw: Draw, done: dict[int, EndedMember]) -> None:
         group = _Running(draw)
@@ -253,20 +274,23 @@ class Dispatcher:
                 task_digest=group.draw.task.digests.task,
                 verifier_digest=group.draw.task.digests.verifier,
             )
-            record = await self._episode(group, member)
+            record = await self._episode(member)
+            if group.why:  # given up meanwhile; an episode that is cancelled ends as a record, not as an exception
+                self._ledger.end(given_up(record))
+                raise asyncio.CancelledError
             self._ledger.end(record)
             return EndedMember(record, started_at, self._now())
         finally:
             self._slots.release()
             self._wake.set()
 
-    async def _episode(self, group: _Running, member: Member) -> EpisodeRecord:
+    async def _episode(self, member: Member) -> EpisodeRecord:
         limit_s = _HANG_FACTOR * member.draw.task.spec.budget.total_s + _HANG_GRACE_S
         try:
             async with asyncio.timeout(limit_s):
                 return await self._run(member)
         except asyncio.CancelledError:
-            self._ledger.end(cancelled(member, why=group.why))
+            self._ledger.end(cancelled(member))
             raise
         except Exception as error:  # noqa: BLE001 - law 2: whatever breaks around an episode, it ends in the ledger
             return crashed(member, error)

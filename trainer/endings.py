@@ -16,9 +16,14 @@ from envsdk.outcome import classify
 from trainer.group import Member
 
 
-def cancelled(member: Member, *, why: str) -> EpisodeRecord:
+def cancelled(member: Member) -> EpisodeRecord:
     """The scheduler gave the episode up, or the run was stopped: closed, never tried again."""
-    return _record(_row(member), {"phase": "agent", "ended_by": "cancel", "exception": {"kind": why}}, again=False)
+    return _record(_row(member), {"phase": "agent", "ended_by": "cancel"}, again=False)
+
+
+def given_up(record: EpisodeRecord) -> EpisodeRecord:
+    """The record of an episode whose group was given up while it ended: kept as it is, never tried again."""
+    return record.model_copy(update={"outcome": record.outcome.model_copy(update={"redispatch": False})})
 
 
 def crashed(member: Member, error: BaseException) -> EpisodeRecord:
@@ -29,8 +34,7 @@ def crashed(member: Member, error: BaseException) -> EpisodeRecord:
 
 def abandoned(row: Mapping[str, Any]) -> EpisodeRecord:
     """A killed run left it open; ``row`` is its start in the ledger. Its place is dispatched anew, under a new id."""
-    facts = {"phase": "agent", "ended_by": "cancel", "exception": {"kind": "run killed"}}
-    return _record(row, facts, again=False)
+    return _record(row, {"phase": "agent", "ended_by": "cancel"}, again=False)
 
 
 def _row(member: Member) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from envsdk.episode.record import EpisodeRecord
 from envsdk.spec.model import Task
 from trainer.advantage import NoSignal, group_advantages
+from trainer.batch import is_valid
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,5 +102,5 @@ class CompleteGroup:
 def signal(records: Sequence[EpisodeRecord]) -> NoSignal | None:
     """Why these siblings train nothing (fewer than two valid, or all rewards equal); `None` where they train."""
     rewards = [record.outcome.reward for record in records]
-    valid = [record.outcome.in_baseline for record in records]
+    valid = [is_valid(record) for record in records]
     return group_advantages(rewards, ["group"] * len(records), valid).groups["group"].reason

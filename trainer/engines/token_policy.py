@@ -19,6 +19,10 @@ from trainer.engines.chat import ChatTokens
 from trainer.engines.rotation import Rotation
 
 
+_ABORT_MARGIN_S = 0.25
+"""A reply is cut so long before its caller's deadline, so that the tokens made until then are handed over."""
+
+
 class Sampling(Frozen):
     """How tokens are drawn. No truncation of the support: the trainer's ratios need the full distribution."""
 
@@ -90,7 +94,8 @@ class TokenSession:
 
         Raises:
             EngineError: the engine failed.
-            TimeoutError: ``timeout_s`` passed; what was generated until then is in the trace.
+            TimeoutError: ``timeout_s`` passed before the first token: the engine kept everybody waiting. A reply that
+                was cut off later is returned as far as it came, with finish ``length``.
         """
         self._append_context(new_messages)
         context = len(self._ids)
@@ -106,20 +111,19 @@ class TokenSession:
                 stop=tuple(stop),
                 seed=None if self._seed is None else self._seed + self._turns,
                 salt=str(engine.version),
-                timeout_s=timeout_s,
+                timeout_s=None if timeout_s is None else max(timeout_s - _ABORT_MARGIN_S, timeout_s / 2),
             )
             self._policy.watcher.generating(self._id)
             try:
                 made = await engine.generate(request)
             finally:
                 self._policy.watcher.acting(self._id)
+        if made.finish == "cut" and not made.ids:
+            raise TimeoutError(f"no token came within {timeout_s} s")
         self._append_reply(made)
-        if made.finish == "cut":
-            raise TimeoutError(f"the reply was cut off after {timeout_s} s and {len(made.ids)} tokens")
-        finish: Finish = "context_full" if made.finish == "length" and room <= max_tokens else made.finish
         return Reply(
             text=made.text,
-            finish=finish,
+            finish=_finish(made, room=room, max_tokens=max_tokens),
             generated_tokens=len(made.ids),
             prompt_tokens=context,
             cached_prompt_tokens=made.cached_tokens,
@@ -161,3 +165,9 @@ class TokenSession:
             VersionSpan(version=span.version, start=start + span.start, end=start + span.end) for span in made.versions
         ]
         self._turns += 1
+
+
+def _finish(made: Generation, *, room: int, max_tokens: int) -> Finish:
+    if made.finish == "stop":
+        return "stop"
+    return "context_full" if made.finish == "length" and room <= max_tokens else "length"

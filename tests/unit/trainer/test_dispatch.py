@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsdk.errors import FaultyError
-from tests.fakes.episodes import ENGINE_500, FakeEpisodes, make_task, scored
+from tests.fakes.episodes import ENGINE_500, FakeEpisodes, make_record, make_task, scored
 from trainer.admission import Admission
 from trainer.dispatch import Dispatcher
 from trainer.ledger import Ledger
@@ -259,3 +259,20 @@ async def test_whatever_fails_starts_equal_ends_and_no_group_is_taken_twice(
     assert len({group.group_id for group in taken}) == len(taken) == 8
     kept = len(taken) + len(run.pool.ready)
     assert run.dispatcher.counts.dispatched == kept + sum(run.closed.values())
+
+
+async def test_an_episode_that_answers_a_cancel_with_a_record_is_not_run_again(tmp_path: Path) -> None:
+    class Stubborn(FakeEpisodes):
+        async def run(self, member):
+            try:
+                return await super().run(member)
+            except asyncio.CancelledError:
+                asyncio.current_task().uncancel()
+                return make_record(member, {"phase": "agent", "ended_by": "cancel"})
+
+    episodes = Stubborn(steps=lambda member: 10_000)
+    run = Setup(tmp_path, episodes, batch=1, staleness=0)
+    async with run.serving():
+        await settle()
+    assert len(episodes.started) == run.ledger.ended == 2
+    assert all(not record.outcome.redispatch for record in run.ledger.records())

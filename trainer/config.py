@@ -1,0 +1,156 @@
+"""The settings of a run: few, validated together, each with the place it came from.
+
+Flags over ``ENVSDK_TRAIN_*`` variables over ``--config`` over the project's ``envsdk.toml`` over the user's
+``config.toml`` over defaults; in TOML the settings stand in the table ``[train]``. Every setting names its unit, and
+the reference page says which metric tells you to change it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from pydantic import Field, ValidationError
+
+from envsdk.errors import SpecError, UsageError
+from envsdk.sandboxes.base import Frozen
+from trainer.batch_config import BatchConfig
+from trainer.engines.vllm_engine import EngineOptions
+from trainer.learner_config import LearnerConfig
+
+_ENV = "ENVSDK_TRAIN_"
+
+
+class TrainConfig(Frozen):
+    """One training run.
+
+    Attributes:
+        query: which tasks, in the registry's language; resolved once and pinned.
+        model: a name that `trainer.models` knows, or a folder.
+        groups_per_step: P, groups of one optimizer step.
+        group_size: G, episodes of one task that share a baseline.
+        staleness: S of the admission rule, in weight versions; 0 waits for every update.
+        concurrency: episodes that may run at once.
+        refills: how often one place of a group is tried again after a failure of the machinery.
+        checkpoint_every: steps between checkpoints.
+        sandbox: ``docker`` or ``bubblewrap``; empty for whichever works.
+        registry: a database or server URL; empty for ``ENVSDK_REGISTRY`` or the embedded one.
+    """
+
+    query: str = ""
+    model: str = "smollm2"
+    steps: int = Field(default=15, ge=1)
+    groups_per_step: int = Field(default=8, ge=1)
+    group_size: int = Field(default=8, ge=2)
+    staleness: int = Field(default=1, ge=0)
+    concurrency: int = Field(default=64, ge=1)
+    refills: int = Field(default=2, ge=0)
+    checkpoint_every: int = Field(default=10, ge=1)
+    seed: int = 0
+    sandbox: str = Field(default="", pattern="^(docker|bubblewrap|)$")
+    registry: str = ""
+    engine: EngineOptions = EngineOptions()
+    learner: LearnerConfig = LearnerConfig(batch=BatchConfig(lag_rule="drop_group"))
+
+    @property
+    def max_lag(self) -> int | None:
+        """Versions that a group's oldest token may be behind when it is taken; `None` where another rule sees to it."""
+        return self.learner.batch.max_lag if self.learner.batch.lag_rule == "drop_group" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A configuration and, for each setting by its dotted name, where its value came from."""
+
+    config: TrainConfig
+    origins: dict[str, str]
+
+    def lines(self) -> Iterator[str]:
+        """``name = value    # origin`` for every setting."""
+        for name, value in sorted(flatten(self.config.model_dump()).items()):
+            yield f"{name} = {value!r}    # {self.origins.get(name, 'default')}"
+
+
+def resolve(flags: Mapping[str, Any], *, config: Path | None = None) -> Resolved:
+    """Merge all sources.
+
+    Args:
+        flags: by dotted name; `None` values count as not given.
+        config: the file named by ``--config``.
+
+    Raises:
+        UsageError: ``no_config``: the file does not exist.
+        SpecError: ``invalid_config``: every unknown setting and every value out of range, with its origin.
+    """
+    values = flatten(TrainConfig().model_dump())
+    origins: dict[str, str] = {}
+    given = {name: value for name, value in flags.items() if value is not None}
+    for origin, settings in [*_files(config), ("environment", _environment()), ("flag", given)]:
+        for name, value in settings.items():
+            values[name], origins[name] = value, origin
+    try:
+        return Resolved(TrainConfig.model_validate(_nest(values)), origins)
+    except ValidationError as error:
+        problems = tuple(_problem(dict(entry), origins) for entry in error.errors())
+        raise SpecError(
+            "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems),
+            problems=problems,
+            code="invalid_config",
+            hint="envsdk train --dry-run shows every setting and where it came from",
+        ) from error
+
+
+def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A nested table as one, by dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def _files(config: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    if config is not None and not config.is_file():
+        raise UsageError("no such configuration file", code="no_config", where=str(config))
+    user = platformdirs.user_config_path("envsdk", appauthor=False) / "config.toml"
+    for path in (user, Path("envsdk.toml"), config):
+        if path is not None and path.is_file():
+            try:
+                tables = tomllib.loads(path.read_text(encoding="utf-8"))
+            except tomllib.TOMLDecodeError as error:
+                raise SpecError(f"not TOML: {error}", code="invalid_config", where=str(path)) from error
+            yield str(path), flatten(tables.get("train", {}))
+
+
+def _environment() -> dict[str, Any]:
+    names = flatten(TrainConfig().model_dump())
+    spelled = {name: _ENV + name.upper().replace(".", "_") for name in names}
+    return {name: os.environ[variable] for name, variable in spelled.items() if variable in os.environ}
+
+
+def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for name, value in flat.items():
+        *tables, last = name.split(".")
+        table = nested
+        for part in tables:
+            table = table.setdefault(part, {})
+        table[last] = value
+    return nested
+
+
+def _problem(entry: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, str]:
+    field = ".".join(str(part) for part in entry["loc"])
+    problem = str(entry["msg"])
+    if entry["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(field, flatten(TrainConfig().model_dump()), n=1)
+        problem = "no such setting" + (f"; did you mean {near[0]}?" if near else "")
+    return {"field": field, "value": repr(entry["input"]), "problem": problem, "where": origins.get(field, "default")}

