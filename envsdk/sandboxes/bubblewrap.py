@@ -12,12 +12,12 @@ host's root without its capabilities.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes import cgroups
@@ -28,11 +28,15 @@ from envsdk.sandboxes.bubblewrap_network import Network, hosts_text, open_holder
 from envsdk.sandboxes.bubblewrap_store import Store
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.docker_images import Progress
+from envsdk.sandboxes.pooled import PooledProvider, all_or_none
 from envsdk.sandboxes.program import helper_path
+from envsdk.sandboxes.reaper import reap_bubblewrap
 from envsdk.sandboxes.services import ImageConfig
 
+_START_S = 60.0
 
-class BubblewrapProvider:
+
+class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
     """Implements `envsdk.sandboxes.base.SandboxProvider` with bubblewrap. Use from one event loop.
 
     Args:
@@ -44,11 +48,12 @@ class BubblewrapProvider:
 
     def __init__(self, *, aliases: Mapping[str, str] | None = None, progress: Progress | None = None) -> None:
         self.store = Store()
+        super().__init__(self.store.root)
+        reap_bubblewrap(self.store.root)
         _probe(self.store)
         self.images = TreeImages(self, aliases or {}, progress)
-        self._open: set[BubblewrapSandbox] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
         self._snapshots: dict[str, tuple[str, ...]] = {}
+        self._transient: set[str] = set()
         self._networks: dict[str, Network] = {}
 
     async def ensure_image(self, environment: Path | None, image: str | None, *, build_s: float = 600.0) -> str:
@@ -64,11 +69,7 @@ class BubblewrapProvider:
             **(known.origin if known else {"image": image}),
         }
 
-    async def acquire(self, spec: SandboxSpec, *, timeout_s: float = 60.0) -> Sandbox:
-        return await self.acquire_box(spec, timeout_s=timeout_s)
-
-    async def acquire_box(self, spec: SandboxSpec, *, timeout_s: float = 60.0) -> BubblewrapSandbox:
-        """`acquire`, as this back end's own type."""
+    async def _start(self, spec: SandboxSpec, timeout_s: float) -> BubblewrapSandbox:
         image = self.store.image(spec.image)
         if image is None:
             raise SandboxError(
@@ -77,26 +78,24 @@ class BubblewrapProvider:
                 hint="call ensure_image first",
                 where=spec.image,
             )
-        return await self._start(spec, image.layers, image.env, timeout_s)
+        return await self._stack(spec, image.layers, image.env, timeout_s)
 
     async def start_from(self, snapshot: Snapshot, spec: SandboxSpec, n: int = 1) -> list[Sandbox]:
         layers = self._snapshots.get(snapshot.id)
         if layers is None:
             raise SandboxError(f"snapshot {snapshot.id} is not this provider's", code="no_such_snapshot")
         image = self.store.image(spec.image)
-        starts = [self._start(spec, layers, image.env if image else {}, 60.0) for _ in range(n)]
-        results = await asyncio.gather(*starts, return_exceptions=True)
-        failed = [result for result in results if isinstance(result, BaseException)]
-        if failed:
-            await asyncio.gather(*(box.close() for box in results if not isinstance(box, BaseException)))
-            raise failed[0]
-        return [box for box in results if not isinstance(box, BaseException)]
+        env = image.env if image else {}
+        boxes = await all_or_none([self._stack(spec, layers, env, _START_S) for _ in range(n)])
+        for box in boxes:
+            self._adopt(box)
+        return list(boxes)
 
     async def acquire_named(self, spec: SandboxSpec, name: str, *, timeout_s: float) -> BubblewrapSandbox:
         """Services of one episode share a network namespace: every name is its loopback address."""
         if name not in self._networks.get(spec.join, Network()).names:
             raise SandboxError(f"{name!r} is not a name of network {spec.join!r}", code="no_such_network")
-        return await self.acquire_box(spec, timeout_s=timeout_s)
+        return await self.start(spec, timeout_s)
 
     async def image_config(self, image: str) -> ImageConfig:
         known = self.store.image(image)
@@ -114,15 +113,11 @@ class BubblewrapProvider:
         if gone is not None and gone.holder is not None:
             await gone.holder.close()
 
-    async def prewarm(self, spec: SandboxSpec, n: int) -> None:
-        """Start ``n`` sandboxes of this spec ahead of their use."""
-
-    async def _start(
+    async def _stack(
         self, spec: SandboxSpec, layers: tuple[str, ...], env: Mapping[str, str], timeout_s: float
     ) -> BubblewrapSandbox:
         running, channel = await self.start_layers(spec, layers)
         box = BubblewrapSandbox(self, running, spec, channel, layers, dict(env))
-        self._open.add(box)
         try:
             await box.hello(timeout_s=timeout_s)
         except SandboxError as error:
@@ -148,35 +143,33 @@ class BubblewrapProvider:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    def keep(self, layers: tuple[str, ...]) -> Snapshot:
-        """Name a stack of frozen layers; they live as long as this provider."""
+    def keep(self, layers: tuple[str, ...], *, until_unused: bool = False) -> Snapshot:
+        """Name a stack of frozen layers; the top one lives as long as this provider, or until its last sandbox closes."""
         self._snapshots[layers[-1]] = layers
+        if until_unused:
+            self._transient.add(layers[-1])
         return Snapshot(id=layers[-1], provider=self.name)
 
     def forget(self, box: BubblewrapSandbox) -> None:
-        """The box closes by itself from here on."""
-        self._open.discard(box)
+        super().forget(box)
+        for name in self._transient.intersection(box.layers):
+            if not any(name in other.layers for other in self._open):
+                self._transient.discard(name)
+                del self._snapshots[name]
+                self.later(self._drop_after(box, name))
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Clean up behind the caller's back; `close` waits for it."""
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    async def _drop_after(self, box: BubblewrapSandbox, layer: str) -> None:
+        await box.wait_ended()
+        await asyncio.to_thread(self.store.drop_layer, layer)
 
-    async def close(self) -> None:
-        """End every sandbox and remove every snapshot of this provider."""
-        await asyncio.gather(*(box.close() for box in list(self._open)))
-        await asyncio.gather(*list(self._tasks))
+    async def _close_rest(self) -> None:
         for network in list(self._networks):
             await self.close_network(network)
         for name in self._snapshots:
             await asyncio.to_thread(self.store.drop_layer, name)
         self._snapshots.clear()
-        with_nothing_left = self.store.boxes()
-        try:
-            with_nothing_left.rmdir()
-        except OSError:
-            return  # another provider of this process still has sandboxes
+        with contextlib.suppress(OSError):  # another provider of this process still has sandboxes
+            self.store.boxes().rmdir()
 
 
 def _probe(store: Store) -> None:

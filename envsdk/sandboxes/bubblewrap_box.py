@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,8 +20,10 @@ from envsdk.sandboxes import cgroups, seccomp
 from envsdk.sandboxes.base import Counters, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.counting import counters_from
+from envsdk.sandboxes.disk import folder_mib
 from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.sandboxes.limits import OPEN_FILES, bounds
+from envsdk.sandboxes.owner import this_owner
 from envsdk.sandboxes.program import helper_path
 
 if TYPE_CHECKING:
@@ -180,35 +181,37 @@ class BubblewrapSandbox(KeptSandbox):
         """What the sandbox wrote over its image, on the host's disk."""
         return self._running.folder / "u"
 
+    async def written_mib(self) -> float:
+        return await asyncio.to_thread(folder_mib, self.upper)
+
     async def counters(self) -> Counters:
-        used = await asyncio.to_thread(written_mib, [self.upper])
-        quota = float(bounds(self.spec.limits).disk_mib)
+        used = await self.written_mib()
         group = self._running.group
         counted = counters_from(group.read, group.version) if group is not None else Counters()
-        return counted.model_copy(update={"disk_used_mib": used, "disk_quota_mib": quota})
+        return counted.model_copy(update={"disk_used_mib": used, "disk_quota_mib": self.disk_limit_mib})
 
     async def _engine_facts(self) -> Liveness:
         ended = self._running.ended.is_set()
         return Liveness(alive=False, main_exit_code=self._running.process.returncode if ended else None)
 
     async def snapshot(self) -> Snapshot:
-        await self._freeze()
+        await self._freeze(snapshot_name())
         snapshot = self._provider.keep(self.layers)
         await self._restart()
         return snapshot
 
     async def fork(self, n: int) -> list[Sandbox]:
         """``n`` sandboxes stacked on this one's file system; its processes end, and it goes on from there too."""
-        await self._freeze()
-        snapshot = self._provider.keep(self.layers)
+        await self._freeze(snapshot_name())
+        snapshot = self._provider.keep(self.layers, until_unused=True)
         _, forks = await asyncio.gather(self._restart(), self._provider.start_from(snapshot, self.spec, n))
         return forks
 
-    async def _freeze(self) -> None:
+    async def _freeze(self, name: str) -> None:
         self._channel.close()
         await end(self._running)
-        self.layers = (*self.layers, self._provider.store.freeze(self.upper))
-        await asyncio.to_thread(shutil.rmtree, self._running.folder, ignore_errors=True)
+        self.layers = (*self.layers, self._provider.store.freeze(self.upper, name))
+        self._provider.later(asyncio.to_thread(shutil.rmtree, self._running.folder, ignore_errors=True))
 
     async def _restart(self) -> None:
         self._running, self._channel = await self._provider.start_layers(self.spec, self.layers)
@@ -217,7 +220,7 @@ class BubblewrapSandbox(KeptSandbox):
     async def detach_upper(self) -> str:
         """End the sandbox and keep what it wrote as a layer, whose name is returned."""
         self._closed = True
-        await self._freeze()
+        await self._freeze(f"i{secrets.token_hex(8)}")
         self._provider.forget(self)
         return self.layers[-1]
 
@@ -225,26 +228,19 @@ class BubblewrapSandbox(KeptSandbox):
         self._provider.forget(self)
         self._provider.later(self._clear())
 
+    async def wait_ended(self) -> None:
+        """Until no process of it is left."""
+        await self._running.ended.wait()
+
     async def _clear(self) -> None:
         await end(self._running)
         await asyncio.to_thread(shutil.rmtree, self._running.folder, ignore_errors=True)
 
 
-def written_mib(folders: Sequence[Path]) -> float:
-    """Disk blocks under these folders, in MiB; what vanishes while it is counted is not counted."""
-    blocks = 0
-    pending = [str(folder) for folder in folders]
-    while pending:
-        try:
-            with os.scandir(pending.pop()) as entries:
-                for entry in entries:
-                    with contextlib.suppress(FileNotFoundError):
-                        blocks += entry.stat(follow_symlinks=False).st_blocks
-                        if entry.is_dir(follow_symlinks=False):
-                            pending.append(entry.path)
-        except (FileNotFoundError, PermissionError):
-            continue
-    return blocks * 512 / (1 << 20)
+def snapshot_name() -> str:
+    """A layer that belongs to this process: the reaper removes it when the process is gone."""
+    owner = this_owner()
+    return f"s{owner.boot[:8]}-{owner.pid}-{owner.started}-{secrets.token_hex(4)}"
 
 
 def new_folder(parent: Path) -> Path:

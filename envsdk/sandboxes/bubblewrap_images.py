@@ -174,7 +174,7 @@ class TreeImages:
     async def _run_steps(self, context: Context, base: TreeImage, key: str, log: Path) -> TreeImage:
         spec = SandboxSpec(image=base.reference, user="root", workdir="/", network="public", limits=_BUILD_LIMITS)
         build = _Build(env=dict(base.env), workdir=base.workdir or "/", user=base.user or "root")
-        box = await self._provider.acquire_box(spec)
+        box = await self._provider.start(spec, 60.0)
         try:
             with log.open("wb") as lines:
                 for step in parse(context.dockerfile):

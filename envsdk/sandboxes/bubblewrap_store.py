@@ -86,9 +86,8 @@ class Store:
         part.symlink_to(tree.resolve())
         part.replace(link)
 
-    def freeze(self, folder: Path, name: str | None = None) -> str:
+    def freeze(self, folder: Path, name: str) -> str:
         """Make a sandbox's written folder a layer; nothing may be mounted over it any more."""
-        name = name or secrets.token_hex(8)
         folder.rename(self.layer(name))
         return name
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envsdk.errors import SandboxError
 from envsdk.sandboxes import counting
 from envsdk.sandboxes.base import Counters, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel
+from envsdk.sandboxes.disk import folder_mib
 from envsdk.sandboxes.kept import KeptSandbox
-from envsdk.sandboxes.limits import bounds
 
 if TYPE_CHECKING:
     from envsdk.sandboxes.docker import DockerProvider
@@ -20,10 +21,31 @@ class DockerSandbox(KeptSandbox):
     """A running container; `id` is the engine's container id."""
 
     def __init__(
-        self, provider: DockerProvider, container: str, spec: SandboxSpec, channel: Channel, image_env: dict[str, str]
+        self,
+        provider: DockerProvider,
+        container: str,
+        image: str,
+        spec: SandboxSpec,
+        channel: Channel,
+        image_env: dict[str, str],
     ) -> None:
         super().__init__(container, spec, channel, image_env)
+        self.image = image
         self._provider = provider
+        self._written: Path | None = None
+
+    async def written_mib(self) -> float | None:
+        engine = self._provider.engine
+        try:
+            if self._written is None:
+                described = await engine.call(engine.api.inspect_container, self.id)
+                self._written = Path((described.get("GraphDriver") or {}).get("Data", {}).get("UpperDir") or "/nowhere")
+            if self._written.is_dir():
+                return await asyncio.to_thread(folder_mib, self._written)
+            listed = await engine.call(engine.api.containers, all=True, size=True, filters={"id": self.id})
+        except SandboxError:
+            return None
+        return float(listed[0].get("SizeRw") or 0) / (1 << 20) if listed else None
 
     async def counters(self) -> Counters:
         counted = Counters()
@@ -33,13 +55,13 @@ class DockerSandbox(KeptSandbox):
                 found = dict(zip(counting.FILES[version].values(), texts, strict=True))
                 counted = counting.counters_from(lambda *where, found=found: found[where], version)
                 break
-        quota = float(bounds(self.spec.limits).disk_mib)
-        used = await self._provider.disk_used_mib(self.id)
-        return counted.model_copy(update={"disk_used_mib": used, "disk_quota_mib": quota})
+        used = await self.written_mib()
+        return counted.model_copy(update={"disk_used_mib": used, "disk_quota_mib": self.disk_limit_mib})
 
     async def _engine_facts(self) -> Liveness:
         try:
-            state = await self._provider.state(self.id)
+            engine = self._provider.engine
+            state = (await engine.call(engine.api.inspect_container, self.id))["State"]
         except SandboxError as error:
             return Liveness(alive=False, engine_reachable=error.code != "engine_unreachable")
         ended = state.get("Status") in {"exited", "dead"}
@@ -51,22 +73,12 @@ class DockerSandbox(KeptSandbox):
         )
 
     async def snapshot(self) -> Snapshot:
-        return await self._provider.commit(self.id, self.spec)
+        return await self._provider.commit(self.id)
 
     async def fork(self, n: int) -> list[Sandbox]:
         """``n`` sandboxes from this one's file system as it is now; processes are not copied."""
-        snapshot = await self.snapshot()
+        snapshot = await self._provider.commit(self.id, until_unused=True)
         return await self._provider.start_from(snapshot, self.spec, n)
 
     async def _remove(self) -> None:
-        await self._provider.discard(self.id)
-
-
-async def gather_or_close(starts: list[asyncio.Task[Any]]) -> list[Any]:
-    """All results, or none: where one start fails, those that came up are closed and its error is raised."""
-    results = await asyncio.gather(*starts, return_exceptions=True)
-    failed = [result for result in results if isinstance(result, BaseException)]
-    if failed:
-        await asyncio.gather(*(box.close() for box in results if not isinstance(box, BaseException)))
-        raise failed[0]
-    return list(results)
+        self._provider.forget(self)

@@ -71,6 +71,7 @@ class Engine:
 
     def __init__(self, client: docker.APIClient) -> None:
         self.api = client
+        self.storage_dir = str(client.info().get("DockerRootDir") or "")
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="envsdk-docker")
 
     @classmethod
@@ -98,8 +99,8 @@ class Engine:
         except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
             raise SandboxError(f"the Docker engine did not answer: {error}", code="engine_unreachable") from error
 
-    async def attach(self, container: str) -> tuple[Channel, Multiplexed]:
-        """Take over the attach stream of a container that has not started yet."""
+    async def attach(self, container: str) -> Channel:
+        """The channel over the attach stream of a container that has not started yet."""
         raw = await self.call(self._attach_socket, container)
         channel = Channel()
         stream = Multiplexed(channel)
@@ -108,7 +109,7 @@ class Engine:
             await loop.create_unix_connection(lambda: stream, sock=raw)
         else:
             await loop.create_connection(lambda: stream, sock=raw)
-        return channel, stream
+        return channel
 
     def _attach_socket(self, container: str) -> socket.socket:
         if self.api.base_url.startswith(("https://", "http+docker://ssh")):

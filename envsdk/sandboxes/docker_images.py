@@ -36,7 +36,7 @@ class DockerImages:
         self._engine = engine
         self._extra = {**aliases.from_environment(), **extra}
         self._progress = progress or (lambda _line: None)
-        self._pinned: dict[tuple[Path | None, str], str] = {}
+        self._configs: dict[str, dict[str, Any]] = {}
         self.origin: dict[str, dict[str, str]] = {}
 
     async def ensure(self, environment: Path | None, image: str | None, *, build_s: float) -> str:
@@ -57,6 +57,20 @@ class DockerImages:
             if error.code == "no_such_object":
                 return None
             raise
+
+    async def config(self, reference: str) -> dict[str, Any]:
+        """What a local image says about how to run it; remembered. Raises `SandboxError` (``image_not_found``)."""
+        if reference not in self._configs:
+            described = await self.inspect(reference)
+            if described is None:
+                raise SandboxError(
+                    f"image {reference!r} is not on this machine",
+                    code="image_not_found",
+                    hint="call ensure_image first",
+                    where=reference,
+                )
+            self._configs[reference] = dict(described.get("Config") or {})
+        return self._configs[reference]
 
     async def _found(self, wanted: str, pull_s: float) -> tuple[str, str]:
         """``(pinned, the name that was used)``."""

@@ -19,6 +19,7 @@ from envsdk.sandboxes import trees
 from envsdk.sandboxes.base import Counters, ExecResult, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel, OutputSink
 from envsdk.sandboxes.frames import Op
+from envsdk.sandboxes.limits import bounds
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FILE_S = 120.0
@@ -44,6 +45,7 @@ class KeptSandbox(ABC):
         self.has_shell = True
         self._channel = channel
         self._env = {"PATH": DEFAULT_PATH, **image_env, **dict(spec.env)}
+        self.disk_limit_mib = float(bounds(spec.limits).disk_mib)
         self._closed = False
 
     async def hello(self, *, timeout_s: float) -> None:
@@ -147,6 +149,10 @@ class KeptSandbox(ABC):
         self._closed = True
         self._channel.close()
         await self._remove()
+
+    @abstractmethod
+    async def written_mib(self) -> float | None:
+        """Size of what the sandbox wrote over its image, where the back end can tell."""
 
     @abstractmethod
     async def _engine_facts(self) -> Liveness:

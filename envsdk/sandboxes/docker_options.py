@@ -1,0 +1,60 @@
+"""How a sandbox's container is created: the hardening, the limits, the helper as first process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envsdk.errors import PrerequisiteError
+from envsdk.sandboxes.base import SandboxSpec
+from envsdk.sandboxes.docker_engine import new_labels
+from envsdk.sandboxes.docker_helper import HELPER_DIR
+from envsdk.sandboxes.limits import OPEN_FILES, SHM_MIB, bounds
+
+CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
+
+
+def create_arguments(api: Any, spec: SandboxSpec, volume: str, name: str) -> dict[str, Any]:
+    """Keyword arguments of ``create_container``. Raises `PrerequisiteError` for a network this back end has not."""
+    named = None
+    if spec.join and name:
+        named = api.create_networking_config({spec.join: api.create_endpoint_config(aliases=[name])})
+    return {
+        "entrypoint": [f"{HELPER_DIR}/helper"],
+        "command": [],
+        "user": "0:0",
+        "working_dir": "/",
+        "hostname": "sandbox",
+        "stdin_open": True,
+        "labels": new_labels(kind="sandbox"),
+        "host_config": api.create_host_config(**_host_options(spec, volume)),
+        "networking_config": named,
+    }
+
+
+def _host_options(spec: SandboxSpec, volume: str) -> dict[str, Any]:
+    limit = bounds(spec.limits)
+    if spec.network == "allowlist":
+        raise PrerequisiteError(
+            "docker sandboxes have no allow-listed network",
+            code="network_unsupported",
+            hint="declare a service that the agent talks to, or network = public",
+        )
+    network = {"none": "none", "internal": spec.join or "none", "public": "bridge"}[spec.network]
+    return {
+        "network_mode": network,
+        "cap_drop": ["ALL"],
+        "cap_add": list(CAPABILITIES),
+        "security_opt": ["no-new-privileges"],
+        "pids_limit": limit.pids,
+        "mem_limit": f"{limit.memory_mib}m",
+        "memswap_limit": f"{limit.memory_mib}m",
+        "nano_cpus": int(limit.cpus * 1e9),
+        "shm_size": f"{SHM_MIB}m",
+        "binds": {volume: {"bind": HELPER_DIR, "mode": "ro"}},
+        "log_config": {"Type": "none"},
+        "ulimits": [
+            {"Name": "fsize", "Soft": limit.disk_mib << 20, "Hard": limit.disk_mib << 20},
+            {"Name": "nofile", "Soft": OPEN_FILES, "Hard": OPEN_FILES},
+            {"Name": "core", "Soft": 0, "Hard": 0},
+        ],
+    }

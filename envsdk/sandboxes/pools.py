@@ -1,0 +1,238 @@
+"""Warm pools: sandboxes started before they are asked for, one pool for each distinct spec.
+
+A pool's key is a hash of the whole `SandboxSpec` (image, resources, network, user, ...). Its target follows measured
+demand: takes per second, times what a start takes, with a margin; `prewarm` raises it for a while. A sandbox is probed
+before it is handed out, closed when it grew old, and never comes back after use. All pools of a provider share one budget
+of idle sandboxes and one queue of starts, first come, first served.
+
+Not promised: a warm sandbox. An empty pool starts one for its caller at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+import os
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from envsdk.errors import SandboxError
+from envsdk.sandboxes.base import Liveness, SandboxSpec
+
+MAX_AGE_S = 900.0
+DEMAND_WINDOW_S = 30.0
+PREWARM_S = 120.0
+TICK_S = 1.0
+MARGIN = 1.5
+IDLE_MIB = 256
+STARTS_AT_ONCE = max(4, 4 * (os.cpu_count() or 1))
+
+
+class Poolable(Protocol):
+    """What a pool needs of a sandbox."""
+
+    async def alive(self) -> Liveness: ...
+    async def close(self) -> None: ...
+
+
+B = TypeVar("B", bound=Poolable)
+
+
+def pool_key(spec: SandboxSpec) -> str:
+    """Specs with equal keys may share a pool."""
+    return hashlib.sha256(spec.model_dump_json().encode()).hexdigest()[:16]
+
+
+def idle_budget() -> int:
+    """Most idle sandboxes that this machine should hold: one for each 256 MiB of its memory, at least four."""
+    memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    return max(4, memory_mib // IDLE_MIB)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStats:
+    """Counts since the start; ``idle`` is now."""
+
+    idle: int
+    warm_takes: int
+    cold_takes: int
+    unhealthy: int
+    aged_out: int
+
+
+@dataclass(slots=True)
+class _Pool(Generic[B]):
+    spec: SandboxSpec
+    idle: deque[tuple[float, B]] = field(default_factory=deque)
+    takes: deque[float] = field(default_factory=deque)
+    starting: int = 0
+    wanted: int = 0
+    wanted_until: float = 0.0
+    start_s: float = 0.5
+
+    def target(self, now: float) -> int:
+        """Idle sandboxes that should be at hand: those taken while one starts, with a margin, or what was asked for."""
+        while self.takes and self.takes[0] < now - DEMAND_WINDOW_S:
+            self.takes.popleft()
+        rate = len(self.takes) / DEMAND_WINDOW_S
+        asked = self.wanted if now < self.wanted_until else 0
+        return max(asked, math.ceil(rate * self.start_s * MARGIN))
+
+
+class WarmPools(Generic[B]):
+    """All pools of one provider.
+
+    Args:
+        start: starts one sandbox; its errors reach the taker, and are kept from the refill.
+        idle_budget: most idle sandboxes, all pools together.
+        starts_at_once: most starts at a time; takers wait their turn in order, before any refill.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[SandboxSpec, float], Awaitable[B]],
+        *,
+        idle_budget: int,
+        starts_at_once: int,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._start = start
+        self._idle_budget = idle_budget
+        self._slots = asyncio.Semaphore(starts_at_once)
+        self._clock = clock or asyncio.get_running_loop().time
+        self._pools: dict[str, _Pool[B]] = {}
+        self._waiting_takers = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._tick: asyncio.Task[None] | None = None
+        self._closed = False
+        self._counts = {"warm_takes": 0, "cold_takes": 0, "unhealthy": 0, "aged_out": 0}
+
+    def stats(self) -> PoolStats:
+        """Counts of all pools together."""
+        return PoolStats(idle=self._idle_total(), **self._counts)
+
+    async def take(self, spec: SandboxSpec, timeout_s: float) -> B:
+        """A probed warm sandbox, or a new one. Raises what `start` raises."""
+        pool = self._pool(spec)
+        pool.takes.append(self._clock())
+        self._ensure_tick()
+        while pool.idle:
+            since, box = pool.idle.popleft()
+            if self._clock() - since > MAX_AGE_S:
+                self._let_go(box, "aged_out")
+            elif (await box.alive()).alive:
+                self._counts["warm_takes"] += 1
+                self._refill(pool)
+                return box
+            else:
+                self._let_go(box, "unhealthy")
+        self._counts["cold_takes"] += 1
+        self._waiting_takers += 1
+        try:
+            async with self._slots:
+                return await self._timed_start(pool, timeout_s)
+        finally:
+            self._waiting_takers -= 1
+
+    async def prewarm(self, spec: SandboxSpec, n: int) -> int:
+        """Have ``n`` idle ones for the next while, within the budget; returns how many there are.
+
+        Raises `SandboxError` where none can be started.
+        """
+        pool = self._pool(spec)
+        self._ensure_tick()
+        pool.wanted, pool.wanted_until = n, self._clock() + PREWARM_S
+        missing = min(n - len(pool.idle) - pool.starting, self._room())
+        if missing > 0:
+            results = await asyncio.gather(*(self._add(pool) for _ in range(missing)), return_exceptions=True)
+            failed = [result for result in results if isinstance(result, BaseException)]
+            if len(failed) == missing and not pool.idle:
+                raise failed[0]
+        return len(pool.idle)
+
+    async def close(self) -> None:
+        """Close every idle sandbox and wait for starts under way."""
+        self._closed = True
+        if self._tick is not None:
+            self._tick.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        idle = [box for pool in self._pools.values() for _, box in pool.idle]
+        self._pools.clear()
+        await asyncio.gather(*(box.close() for box in idle))
+
+    def _pool(self, spec: SandboxSpec) -> _Pool[B]:
+        return self._pools.setdefault(pool_key(spec), _Pool(spec))
+
+    def _idle_total(self) -> int:
+        return sum(len(pool.idle) for pool in self._pools.values())
+
+    def _room(self) -> int:
+        return self._idle_budget - sum(len(pool.idle) + pool.starting for pool in self._pools.values())
+
+    async def _timed_start(self, pool: _Pool[B], timeout_s: float) -> B:
+        began = self._clock()
+        box = await self._start(pool.spec, timeout_s)
+        pool.start_s = 0.7 * pool.start_s + 0.3 * (self._clock() - began)
+        return box
+
+    async def _add(self, pool: _Pool[B]) -> None:
+        pool.starting += 1
+        try:
+            async with self._slots:
+                box = await self._timed_start(pool, 60.0)
+        finally:
+            pool.starting -= 1
+        if self._closed:
+            await box.close()
+        else:
+            pool.idle.append((self._clock(), box))
+
+    def _refill(self, pool: _Pool[B]) -> None:
+        """Start what is missing, unless takers wait for a start themselves."""
+        if self._closed or self._waiting_takers:
+            return
+        missing = pool.target(self._clock()) - len(pool.idle) - pool.starting
+        for _ in range(min(missing, self._room())):
+            self._later(self._quietly(self._add(pool)))
+
+    @staticmethod
+    async def _quietly(adding: Awaitable[None]) -> None:
+        # A refill that fails shows again at the next take, whose caller gets the error.
+        try:
+            await adding
+        except SandboxError:
+            return
+
+    def _let_go(self, box: B, why: str) -> None:
+        self._counts[why] += 1
+        self._later(box.close())
+
+    def _later(self, work: Awaitable[None]) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _ensure_tick(self) -> None:
+        if self._tick is None and not self._closed:
+            self._tick = asyncio.ensure_future(self._keep())
+
+    async def _keep(self) -> None:
+        while not self._closed:
+            await asyncio.sleep(TICK_S)
+            self.sweep()
+
+    def sweep(self) -> None:
+        """One round of upkeep: the old and the superfluous go, the missing are started."""
+        now = self._clock()
+        for key, pool in list(self._pools.items()):
+            while pool.idle and now - pool.idle[0][0] > MAX_AGE_S:
+                self._let_go(pool.idle.popleft()[1], "aged_out")
+            while len(pool.idle) > pool.target(now) and now - pool.idle[0][0] > DEMAND_WINDOW_S:
+                self._let_go(pool.idle.popleft()[1], "aged_out")
+            if not pool.idle and not pool.starting and not pool.takes and now >= pool.wanted_until:
+                del self._pools[key]
+            else:
+                self._refill(pool)

@@ -1,0 +1,123 @@
+"""Removes what dead owners left: containers, networks, snapshots, control groups, folders, processes.
+
+An owner that ends well closes what it opened; one that was killed leaves things that carry its mark
+(`envsdk.sandboxes.owner`). The reaper removes exactly those whose owner is dead, or whose lease is over where the owner
+cannot be asked. It runs when a provider starts, and by hand: ``python -m envsdk.sandboxes.reaper``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+from envsdk.errors import PrerequisiteError, SandboxError
+from envsdk.home import images_dir
+from envsdk.sandboxes import cgroups
+from envsdk.sandboxes.docker_engine import Engine
+from envsdk.sandboxes.owner import LEASE_LABEL, OWNER_LABEL, Owner, boot_id, may_reap, start_ticks
+
+_WAIT_S = 5.0
+
+
+async def reap_docker(engine: Engine) -> list[str]:
+    """Containers, then networks and snapshot images, of dead owners; returns what was removed."""
+    api = engine.api
+    gone: list[str] = []
+    for container in await engine.call(api.containers, all=True, filters={"label": ["envsdk"]}):
+        if _is_orphan(container.get("Labels")):
+            await engine.remove(container["Id"])
+            gone.append(f"container {container['Id'][:12]}")
+    for network in await engine.networks():
+        if _is_orphan(network.get("Labels")):
+            with contextlib.suppress(SandboxError):  # another reaper was faster
+                await engine.call(api.remove_network, network["Id"])
+                gone.append(f"network {network['Id'][:12]}")
+    for image in await engine.call(api.images, filters={"label": ["envsdk.kind=snapshot"]}):
+        if _is_orphan(image.get("Labels")):
+            with contextlib.suppress(SandboxError):
+                await engine.call(api.remove_image, image["Id"], force=True)
+                gone.append(f"snapshot {image['Id'][7:19]}")
+    return gone
+
+
+def _is_orphan(labels: dict[str, str] | None) -> bool:
+    labels = labels or {}
+    return OWNER_LABEL in labels and may_reap(labels[OWNER_LABEL], labels.get(LEASE_LABEL, ""))
+
+
+def reap_bubblewrap(root: Path | None = None) -> list[str]:
+    """Processes, control groups, folders and snapshot layers of dead owners; returns what was removed."""
+    root = root or images_dir() / "bubblewrap"
+    gone: list[str] = []
+    orphans: set[str] = set()
+    for folder in _folders(root / "boxes"):
+        owner = Owner.parse(folder.name)
+        if owner is not None and _is_dead(owner.boot, owner.pid, owner.started):
+            orphans.update(box.name for box in _folders(folder))
+    groups = {group.folders[0][1].name: group for group in cgroups.leftovers()}
+    for name in orphans & groups.keys():
+        _end_group(groups[name])
+        gone.append(f"group {name}")
+    for folder in _folders(root / "boxes"):
+        owner = Owner.parse(folder.name)
+        if owner is not None and _is_dead(owner.boot, owner.pid, owner.started):
+            shutil.rmtree(folder, ignore_errors=True)
+            gone.append(f"folder {folder.name}")
+    for layer in _folders(root / "l"):
+        boot, pid, started = snapshot_owner(layer.name)
+        if pid and _is_dead(boot, pid, started):
+            shutil.rmtree(layer, ignore_errors=True)
+            gone.append(f"snapshot {layer.name}")
+    return gone
+
+
+def snapshot_owner(layer: str) -> tuple[str, int, int]:
+    """``(boot, pid, start)`` in the name ``s<boot>-<pid>-<start>-<random>`` of a snapshot's layer; zeros for others."""
+    parts = layer.split("-")
+    if not layer.startswith("s") or len(parts) != 4:
+        return "", 0, 0
+    return parts[0][1:], int(parts[1]), int(parts[2])
+
+
+def _is_dead(boot: str, pid: int, started: int) -> bool:
+    return not boot_id().startswith(boot) or start_ticks(pid) != started
+
+
+def _folders(parent: Path) -> list[Path]:
+    try:
+        return [path for path in parent.iterdir() if path.is_dir() and not path.is_symlink()]
+    except FileNotFoundError:
+        return []
+
+
+def _end_group(group: cgroups.Group) -> None:
+    until = time.monotonic() + _WAIT_S
+    while not group.remove() and time.monotonic() < until:
+        for pid in group.members():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+async def reap_all() -> list[str]:
+    """Both back ends, as far as they are here."""
+    gone = await asyncio.to_thread(reap_bubblewrap)
+    try:
+        engine = await asyncio.to_thread(Engine.connect)
+    except PrerequisiteError:
+        return gone
+    try:
+        return gone + await reap_docker(engine)
+    finally:
+        engine.close()
+
+
+if __name__ == "__main__":
+    for line in asyncio.run(reap_all()):
+        print(f"removed {line}", file=sys.stderr)
