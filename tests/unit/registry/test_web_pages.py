@@ -1,0 +1,238 @@
+"""Every page says the same in HTML and JSON, says what is wrong where something is, and is not sent twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from fastapi.testclient import TestClient
+
+from registry.local import LocalRegistry
+from registry.web.app import create_app
+
+PAGES = ["/tasks", "/tasks/sort-lines", "/sets", "/sets/small", "/sets/small/1", "/families", "/policies", "/runs", "/refresh"]
+
+
+@pytest.fixture
+def filled(registry: LocalRegistry, make_task, make_report, make_record) -> LocalRegistry:
+    tasks = [
+        make_task("sort-lines", tags=("shell", "text"), family="lines", level={"files": 2}),
+        make_task("count-words", tags=("shell",), family="lines", level={"files": 3}),
+        make_task("never-met"),
+    ]
+    registry.push(tasks, [make_report(task) for task in tasks])
+    records = [make_record(tasks[0], number % 3 == 0, version=number // 4) for number in range(12)]
+    records += [make_record(tasks[0], None), make_record(tasks[1], True)]
+    registry.append(records, run="first-run")
+    registry.resolve("family:lines", name="small")
+    registry.resolve("", name="small")
+    return registry
+
+
+@pytest.fixture
+def site(filled: LocalRegistry) -> Iterator[TestClient]:
+    with TestClient(create_app(filled), follow_redirects=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_answers_in_html(site: TestClient, path: str) -> None:
+    response = site.get(path)
+
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_has_a_json_twin_in_the_envelope(site: TestClient, path: str) -> None:
+    body = site.get(f"{path}.json").json()
+
+    assert body["ok"] is True
+    assert body["errors"] == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_names_its_twin(site: TestClient, path: str) -> None:
+    response = site.get(path)
+
+    assert response.headers["link"].startswith(f"<{path}.json>")
+    assert f'href="{path}.json"' in response.text
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_reader_who_prefers_json_gets_the_twin(site: TestClient, path: str) -> None:
+    assert site.get(path, headers={"accept": "application/json"}).json() == site.get(f"{path}.json").json()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_an_unchanged_page_is_not_sent_again(site: TestClient, path: str) -> None:
+    tag = site.get(path).headers["etag"]
+
+    again = site.get(path, headers={"if-none-match": tag})
+
+    assert again.status_code == 304
+    assert again.content == b""
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_html_and_json_never_share_a_tag(site: TestClient, path: str) -> None:
+    page, twin = site.get(path), site.get(path, headers={"accept": "application/json"})
+
+    assert page.headers["etag"] != twin.headers["etag"]
+    assert page.headers["vary"] == twin.headers["vary"] == "Accept"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_loads_nothing_from_other_hosts(site: TestClient, path: str) -> None:
+    response = site.get(path)
+
+    sources = re.findall(r'(?:src|href|action)="(https?:)?//', response.text)
+    assert sources == []
+    assert "default-src 'self'" in response.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_stays_small(site: TestClient, path: str) -> None:
+    assert len(site.get(path).content) < 100_000
+
+
+def test_the_list_shows_estimate_interval_and_n(site: TestClient) -> None:
+    items = {item["slug"]: item for item in site.get("/tasks.json").json()["items"]}
+
+    shown = items["sort-lines"]
+    assert shown["n"] == 12
+    assert shown["low"] < shown["p"] < shown["high"]
+
+
+def test_a_task_never_measured_says_so(site: TestClient) -> None:
+    page = site.get("/tasks/never-met").text
+
+    assert "not enough data" in page
+
+
+def test_ungraded_episodes_are_shown_apart(site: TestClient) -> None:
+    task = site.get("/tasks/sort-lines.json").json()
+
+    assert task["standings"][0]["ungraded"] == 1
+    assert task["standings"][0]["n"] == 12
+
+
+def test_history_has_one_row_per_weight_version(site: TestClient) -> None:
+    versions = site.get("/tasks/sort-lines.json").json()["versions"]
+
+    assert [(row["weight_version"], row["passes"], row["n"]) for row in versions] == [(0, 2, 4), (1, 1, 4), (2, 1, 4)]
+
+
+def test_a_faulty_query_keeps_its_text_and_points_at_the_fault(site: TestClient) -> None:
+    page = unescape(site.get("/tasks", params={"q": "status:lernable"}).text)
+
+    assert 'value="status:lernable"' in page
+    assert "^^^^^^^^" in page
+    assert "did you mean 'learnable'?" in page
+
+
+def test_a_faulty_query_is_a_400_with_its_column_in_json(site: TestClient) -> None:
+    response = site.get("/tasks.json", params={"q": "status:lernable"})
+
+    assert response.status_code == 400
+    assert response.json()["errors"][0]["code"] == "query_bad_value"
+    assert response.json()["errors"][0]["where"] == "column 8"
+
+
+def test_text_from_a_task_is_never_markup(registry: LocalRegistry, make_task) -> None:
+    registry.push([make_task("evil", instruction="<script>alert(1)</script>\n")])
+    with TestClient(create_app(registry)) as client:
+        page = client.get("/tasks/evil").text
+
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert" in page
+
+
+def test_pages_are_walked_by_an_opaque_cursor_without_repeats(registry: LocalRegistry, make_task) -> None:
+    registry.push([make_task(f"task-{number:03}") for number in range(60)])
+    with TestClient(create_app(registry)) as client:
+        first = client.get("/tasks.json").json()
+        second = client.get(first["next_url"].replace("/tasks?", "/tasks.json?")).json()
+
+    slugs = [item["slug"] for item in first["items"] + second["items"]]
+    assert len(slugs) == len(set(slugs)) == 60
+    assert second["next"] is None
+
+
+def test_sorting_is_a_link_that_turns(site: TestClient) -> None:
+    columns = {column["key"]: column for column in site.get("/tasks.json", params={"q": "sort:-p"}).json()["columns"]}
+
+    assert columns["p"]["aria_sort"] == "descending"
+    assert "sort%3Ap" in columns["p"]["url"]
+
+
+def test_a_facet_chosen_once_is_taken_away_by_its_own_link(site: TestClient) -> None:
+    chips = site.get("/tasks.json", params={"q": "tag:shell"}).json()["tags"]
+
+    chosen = next(chip for chip in chips if chip["value"] == "shell")
+    assert chosen["chosen"] is True
+    assert chosen["url"] == "/tasks"
+
+
+def test_a_set_revision_shows_what_it_changed(site: TestClient) -> None:
+    diff = site.get("/sets/small/2.json").json()["diff"]
+
+    assert [task["slug"] for task in diff["added"]] == ["never-met"]
+    assert diff["removed"] == []
+
+
+def test_an_episode_is_readable(site: TestClient) -> None:
+    body = site.get("/episodes/episode-0.json").json()
+
+    assert body["episode"]["outcome"]["outcome_class"] == "model_success"
+    assert "tokens" not in body["episode"]
+    assert site.get("/episodes/episode-0").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/tasks/sort-line", "no_such_task"),
+        ("/digest/zz", "no_such_task"),
+        ("/sets/none", "no_such_set"),
+        ("/sets/small/99", "no_such_set"),
+        ("/sets/small/x", "no_such_set"),
+        ("/episodes/none", "no_such_episode"),
+        ("/nowhere", "no_such_page"),
+    ],
+)
+def test_what_is_not_here_is_a_404_with_a_code_on_both_faces(site: TestClient, path: str, code: str) -> None:
+    page, twin = site.get(path), site.get(f"{path}.json")
+
+    assert page.status_code == twin.status_code == 404
+    assert code in page.text
+    assert twin.json()["ok"] is False
+    assert twin.json()["errors"][0]["code"] == code
+
+
+def test_a_near_name_is_offered(site: TestClient) -> None:
+    assert "sort-lines" in site.get("/tasks/sort-line").text
+
+
+def test_the_root_leads_to_the_tasks(site: TestClient) -> None:
+    assert site.get("/").headers["location"] == "/tasks"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({"sec-fetch-site": "cross-site"}, 403, id="another-site"),
+        pytest.param({"origin": "http://evil.test"}, 403, id="another-origin"),
+        pytest.param({"sec-fetch-site": "same-origin"}, 405, id="own-form"),
+        pytest.param({}, 405, id="a-program"),
+    ],
+)
+def test_a_write_from_another_site_is_refused(site: TestClient, headers: dict[str, str], status: int) -> None:
+    assert site.post("/tasks", headers=headers).status_code == status
+
+
+def test_an_empty_registry_says_what_to_do(registry: LocalRegistry) -> None:
+    with TestClient(create_app(registry)) as client:
+        assert "envsdk registry push" in client.get("/tasks").text
