@@ -1,0 +1,133 @@
+"""The scripts behind the Makefile: they start once, end what they started, and touch nothing of others."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SCRIPTS = sorted((ROOT / "scripts").glob("*.sh"))
+FAKE_DOCKER = '#!/bin/sh\n[ -e "$FAKE_ENGINE" ]\n'
+FAKE_DOCKERD = '#!/bin/sh\necho "$$" > "$2"\ntrap "rm -f $FAKE_ENGINE; exit 0" TERM\ntouch "$FAKE_ENGINE"\nwhile :; do sleep 0.1; done\n'
+
+
+def _program(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    (folder / name).chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> dict[str, str]:
+    """A machine whose engine is a file: it answers while the file is there."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    _program(programs, "docker", FAKE_DOCKER)
+    # A shell script's process is called after its interpreter: a copy of the shell under the engine's name is what it is.
+    (programs / "dockerd").symlink_to("/bin/sh")
+    _program(programs, "setsid", f'#!/bin/sh\nshift\nexec {programs}/dockerd {programs}/dockerd.sh "$@"\n')
+    (programs / "dockerd.sh").write_text(FAKE_DOCKERD)
+    return os.environ | {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "ENVSDK_HOME": str(tmp_path / "home"),
+        "FAKE_ENGINE": str(tmp_path / "engine"),
+    }
+
+
+def _run(machine: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=machine, cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_parses_and_is_strict(script: Path) -> None:
+    assert subprocess.run(["bash", "-n", str(script)], check=False).returncode == 0
+    text = script.read_text()
+    assert "set -euo pipefail" in text or 'source "$(dirname "$0")/lib.sh"' in text
+    assert script.name == "lib.sh" or os.access(script, os.X_OK)
+
+
+def test_make_help_lists_every_target() -> None:
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE).group(1).split()
+    told = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert sorted(re.findall(r"^  make (\w+)", told, re.MULTILINE)) == sorted(targets)
+
+
+def test_conform_without_a_folder_is_a_usage_error() -> None:
+    done = subprocess.run(["make", "-s", "conform"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "make conform CASES=DIR" in done.stderr
+
+
+def test_an_engine_that_answers_is_left_alone(machine: dict[str, str]) -> None:
+    Path(machine["FAKE_ENGINE"]).touch()
+    assert _run(machine, "scripts/engine.sh", "start").returncode == 0
+    assert _run(machine, "scripts/engine.sh", "ours").returncode != 0
+    assert _run(machine, "scripts/engine.sh", "stop").returncode == 0
+    assert Path(machine["FAKE_ENGINE"]).exists()
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or Path("/run/systemd/system").exists(), reason="pending: starts by hand as root only"
+)
+def test_an_engine_started_here_is_ended_here(machine: dict[str, str]) -> None:
+    started = _run(machine, "scripts/engine.sh", "start")
+    assert started.returncode == 0, started.stderr
+    pid = int((Path(machine["ENVSDK_HOME"]) / "services" / "dockerd.pid").read_text())
+    assert _run(machine, "scripts/engine.sh", "ours").returncode == 0
+    assert _run(machine, "scripts/engine.sh", "stop").returncode == 0
+    assert not Path(machine["FAKE_ENGINE"]).exists()
+    assert not _alive(pid)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or Path("/run/systemd/system").exists(), reason="pending: starts by hand as root only"
+)
+def test_an_engine_that_dies_at_once_is_told_with_the_end_of_its_log(machine: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "bin" / "dockerd.sh").write_text("echo no cgroups here; exit 1\n")
+    done = _run(machine, "scripts/engine.sh", "start")
+    assert done.returncode == 3
+    assert "no cgroups here" in done.stderr
+
+
+def test_a_stale_pid_file_ends_no_stranger(machine: dict[str, str]) -> None:
+    services = Path(machine["ENVSDK_HOME"]) / "services"
+    services.mkdir(parents=True)
+    stranger = subprocess.Popen(["sleep", "60"])
+    (services / "dockerd.pid").write_text(str(stranger.pid))
+    try:
+        assert _run(machine, "scripts/engine.sh", "stop").returncode == 0
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_lock_holds_one_at_a_time(machine: dict[str, str], tmp_path: Path) -> None:
+    script = (
+        'source scripts/lib.sh; work() { mkdir "$1/busy" && sleep 0.2 && rmdir "$1/busy" && echo ok; }; '
+        f'for n in 1 2 3; do (with_lock "{tmp_path}/lock" work "{tmp_path}") & done; wait'
+    )
+    assert _run(machine, "bash", "-c", script).stdout.split() == ["ok"] * 3
+
+
+@pytest.mark.parametrize(("status", "fix"), [(3, "install it"), (4, "")])
+def test_a_script_dies_with_its_status_and_its_fix(machine: dict[str, str], status: int, fix: str) -> None:
+    done = _run(machine, "bash", "-c", f'source scripts/lib.sh; die {status} "no such thing" "{fix}"')
+    assert done.returncode == status
+    assert ("fix: install it" in done.stderr) is bool(fix)
+
+
+def test_an_unknown_device_is_refused_before_anything_is_made(machine: dict[str, str]) -> None:
+    done = _run(machine | {"ENVSDK_DEVICE": "tpu"}, "scripts/venv.sh")
+    assert done.returncode == 2
+    assert "cpu or gpu" in done.stderr
