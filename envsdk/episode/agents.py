@@ -7,6 +7,7 @@ An agent says how its acting ended (`AgentEnd`), as facts; it never judges. It m
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from envsdk.episode.clocks import EpisodeClock
@@ -42,12 +43,20 @@ class AgentEnd:
 
 @runtime_checkable
 class Agent(Protocol):
-    """Something that acts. ``policy`` says who, for the record."""
+    """Something that acts. ``policy`` says who, for the record; `needs_sandbox` whether this task takes a box."""
 
     name: str
     policy: PolicyId
 
+    def needs_sandbox(self, task: Task) -> bool: ...
+
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd: ...
+
+
+def answers_only(task: Task) -> bool:
+    """The task's end state is one text: no box is needed to leave it in."""
+    verifier = task.spec.verifier
+    return task.spec.agent.protocol == "answer" and not (verifier.kind == "script" and verifier.mode == "shared")
 
 
 class NoopAgent:
@@ -56,8 +65,11 @@ class NoopAgent:
     name = "noop"
     policy = PolicyId(model="noop")
 
+    def needs_sandbox(self, task: Task) -> bool:
+        return not answers_only(task)
+
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd:  # noqa: ARG002
-        return AgentEnd("final_answer", answer=b"" if sandbox is None else None)
+        return AgentEnd("final_answer")
 
 
 class AnswerAgent:
@@ -67,6 +79,9 @@ class AnswerAgent:
         self.name = name
         self.policy = PolicyId(model=name)
         self._answer = text.encode("utf-8", "surrogateescape")
+
+    def needs_sandbox(self, task: Task) -> bool:
+        return not answers_only(task)
 
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd:  # noqa: ARG002
         await store_answer(task, sandbox, self._answer)
@@ -83,6 +98,9 @@ class ScriptAgent:
         self.policy = PolicyId(model=name)
         self._script = script
 
+    def needs_sandbox(self, task: Task) -> bool:  # noqa: ARG002
+        return True
+
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd:
         """Raises `UsageError` (``needs_sandbox``) where there is no box to run in."""
         box = _needed(sandbox, self.name, task)
@@ -92,15 +110,24 @@ class ScriptAgent:
 
 
 class OracleAgent:
-    """Runs the task's reference solution: ``solution/`` is uploaded, ``solve.sh`` started in the work directory."""
+    """Runs the task's reference solution: ``solution/`` is uploaded, ``solve.sh`` started in the work directory.
+
+    Where the end state is one text, the answer that lies beside the script is enough.
+    """
 
     name = "oracle"
     policy = PolicyId(model="oracle")
+
+    def needs_sandbox(self, task: Task) -> bool:
+        return not (answers_only(task) and _stored_answer(task).is_file())
 
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd:
         """Raises `UsageError`: there is no oracle (``no_oracle``), or no sandbox for it (``needs_sandbox``)."""
         if task.oracle is None:
             raise UsageError("the task has no oracle", code="no_oracle", hint="add solution/solve.sh", where=task.slug)
+        if not self.needs_sandbox(task):
+            answer = _stored_answer(task).read_bytes()
+            return AgentEnd("final_answer", answer=answer, turns=(Turn(reply=answer.decode("utf-8", "replace")),))
         box = _needed(sandbox, self.name, task)
         await box.upload(task.root / "solution", SOLUTION_DIR)
         script = f"/{task.oracle}"
@@ -108,6 +135,10 @@ class OracleAgent:
         end = await run_as_agent(box, clock, script)
         await box.exec(["rm", "-rf", SOLUTION_DIR], user="root", cwd="/")
         return end
+
+
+def _stored_answer(task: Task) -> Path:
+    return task.root / "solution" / "answer.txt"
 
 
 def _needed(sandbox: Sandbox | None, name: str, task: Task) -> Sandbox:

@@ -12,9 +12,9 @@ from typing import Any
 
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.errors import EnvsdkError, SandboxError
-from envsdk.home import BASE_IMAGE
-from envsdk.sandboxes.base import Limits, Sandbox, SandboxProvider, SandboxSpec
+from envsdk.sandboxes.base import Sandbox, SandboxProvider
 from envsdk.spec.model import HealthCheck, Task
+from envsdk.verifying.pristine import box_spec, dockerfile_folder, image_of
 
 
 class StartError(SandboxError):
@@ -23,35 +23,6 @@ class StartError(SandboxError):
     def __init__(self, error: EnvsdkError, *, phase: str) -> None:
         super().__init__(error.message, code=error.code, hint=error.hint, where=error.where)
         self.phase = phase
-
-
-async def image_of(task: Task, provider: SandboxProvider) -> str:
-    """The pinned reference of a task's image. Raises `StartError` (pull or build)."""
-    container = task.spec.container
-    environment = task.root / "environment"
-    builds = (environment / "Dockerfile").is_file()
-    wanted = container.image if container and container.image else None if builds else BASE_IMAGE
-    try:
-        return await provider.ensure_image(environment if builds else None, wanted, build_s=task.spec.budget.build_s)
-    except EnvsdkError as error:
-        raise StartError(error, phase="build" if builds else "pull") from error
-
-
-def sandbox_spec(task: Task, image: str, *, network: str = "") -> SandboxSpec:
-    """The agent's box; ``network`` is the id of the network of the episode's services."""
-    container = task.spec.container
-    mode = container.network if container else "none"
-    joins = bool(network)
-    return SandboxSpec(
-        image=image,
-        user=task.spec.agent.user,
-        workdir=container.workdir if container else "/app",
-        env=tuple(sorted(container.env.items())) if container else (),
-        limits=container.limits if container else Limits(),
-        network="internal" if joins and mode in {"none", "internal"} else "none" if mode == "internal" else mode,
-        allowed_hosts=container.allowed_hosts if container else (),
-        join=network if joins else "",
-    )
 
 
 async def open_box(
@@ -72,13 +43,14 @@ async def open_box(
         clock.stamp("acquired")
         return prepared, prepared.spec.join
     with clock.phase("build"):
-        image = await image_of(task, provider)
+        try:
+            image = await image_of(task, provider)
+        except EnvsdkError as error:
+            raise StartError(error, phase="build" if dockerfile_folder(task) else "pull") from error
     with clock.phase("acquire"):
         try:
             network = await _services(task, provider, closing)
-            box = await provider.acquire(
-                sandbox_spec(task, image, network=network), timeout_s=task.spec.budget.acquire_s
-            )
+            box = await provider.acquire(box_spec(task, image, network=network), timeout_s=task.spec.budget.acquire_s)
         except EnvsdkError as error:
             raise StartError(error, phase="acquire") from error
     closing.push_async_callback(box.close)

@@ -56,7 +56,11 @@ async def _elsewhere(task: Task, name: str, provider: SandboxProvider | None) ->
     clock = EpisodeClock(task.spec.budget)
     async with AsyncExitStack() as closing:
         try:
-            box, network = (None, "") if provider is None else await open_box(task, provider, clock, closing)
+            box, network = (
+                (None, "")
+                if provider is None or not agent.needs_sandbox(task)
+                else await open_box(task, provider, clock, closing)
+            )
             with clock.acting():
                 end = await agent.act(task, box, clock)
         except EnvsdkError:

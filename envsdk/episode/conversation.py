@@ -13,7 +13,7 @@ import time
 import uuid
 from typing import Any
 
-from envsdk.episode.agents import OUTPUT_CAP_BYTES, AgentEnd, command_fact, observe, store_answer
+from envsdk.episode.agents import OUTPUT_CAP_BYTES, AgentEnd, answers_only, command_fact, observe, store_answer
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.episode.record import Turn
 from envsdk.errors import EngineError, SandboxError
@@ -44,6 +44,9 @@ class ConversationAgent:
         self._seed = seed
         self._group_id = group_id
         self._session_id = session_id
+
+    def needs_sandbox(self, task: Task) -> bool:
+        return not answers_only(task)
 
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd:
         session_id = self._session_id or uuid.uuid4().hex

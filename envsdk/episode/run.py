@@ -138,8 +138,7 @@ class _Episode:
             await self._verify(box, network)
 
     async def _box(self, closing: AsyncExitStack, prepared: Sandbox | None) -> tuple[Sandbox | None, str]:
-        needs = getattr(self.agent, "needs_sandbox", None)
-        if self.provider is None or (needs is not None and not needs(self.task)):
+        if self.provider is None or not (prepared or self.agent.needs_sandbox(self.task)):
             return None, ""
         try:
             box, network = await open_box(self.task, self.provider, self.clock, closing, prepared=prepared)

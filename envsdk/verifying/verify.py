@@ -14,9 +14,10 @@ from pathlib import Path
 
 from envsdk.episode.record import VerifierEvidence
 from envsdk.errors import SandboxError, VerifierError
-from envsdk.sandboxes.base import Limits, Sandbox, SandboxProvider, SandboxSpec
+from envsdk.sandboxes.base import Sandbox, SandboxProvider
 from envsdk.spec.model import Task
 from envsdk.verifying.artifacts import capture, place
+from envsdk.verifying.pristine import box_spec, image_of
 from envsdk.verifying.python import verify_python
 from envsdk.verifying.script import Hook, run_script
 from envsdk.verifying.verdict import Artifacts, EndState, Verdict, answer_path, declared_artifacts
@@ -59,27 +60,6 @@ async def verify(
     return await _separate(task, end, provider, **options)  # type: ignore[arg-type]
 
 
-async def verifier_spec(task: Task, provider: SandboxProvider, *, network: str = "") -> SandboxSpec:
-    """The pristine box a task's verifier runs in. Raises `SandboxError` where the image cannot be made ready."""
-    container, verifier = task.spec.container, task.spec.verifier
-    environment = task.root / "environment"
-    image = await provider.ensure_image(
-        environment if (environment / "Dockerfile").is_file() else None,
-        container.image if container else None,
-        build_s=task.spec.budget.build_s,
-    )
-    joins = verifier.network == "internal" and bool(network)
-    return SandboxSpec(
-        image=image,
-        user=task.spec.agent.user,
-        workdir=container.workdir if container else "/app",
-        env=tuple(sorted(container.env.items())) if container else (),
-        limits=container.limits if container else Limits(),
-        network="none" if verifier.network == "internal" and not joins else verifier.network,
-        join=network if joins else "",
-    )
-
-
 async def _separate(
     task: Task,
     end: EndState,
@@ -94,7 +74,7 @@ async def _separate(
     with tempfile.TemporaryDirectory(prefix="envsdk-artifacts-") as folder:
         try:
             artifacts = await _artifacts(task, end, Path(folder))
-            spec = await verifier_spec(task, provider, network=end.network)
+            spec = box_spec(task, await image_of(task, provider, "verifier"), role="verifier", network=end.network)
             box = await provider.acquire(spec, timeout_s=task.spec.budget.acquire_s)
             await place(box, artifacts)
         except SandboxError as error:

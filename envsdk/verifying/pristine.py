@@ -1,0 +1,48 @@
+"""The boxes of a task, from its pristine image: the agent's, and the one its verifier is run in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from envsdk.home import BASE_IMAGE
+from envsdk.sandboxes.base import Limits, SandboxProvider, SandboxSpec
+from envsdk.spec.model import Task
+
+Role = Literal["agent", "verifier"]
+
+
+def dockerfile_folder(task: Task, role: Role = "agent") -> Path | None:
+    """The folder whose Dockerfile makes the box: ``tests/`` for a verifier with its own, else ``environment/``."""
+    folders = ("tests", "environment") if role == "verifier" else ("environment",)
+    return next((task.root / name for name in folders if (task.root / name / "Dockerfile").is_file()), None)
+
+
+async def image_of(task: Task, provider: SandboxProvider, role: Role = "agent") -> str:
+    """The pinned reference of the image, built where need be; the base image for a task that names none.
+
+    Raises:
+        SandboxError: it cannot be built or found.
+    """
+    container, folder = task.spec.container, dockerfile_folder(task, role)
+    named = container.image if container is not None else None
+    own = role == "verifier" and folder is not None and folder.name == "tests"
+    image = None if own else named or (None if folder is not None else BASE_IMAGE)
+    return await provider.ensure_image(None if image else folder, image, build_s=task.spec.budget.build_s)
+
+
+def box_spec(task: Task, image: str, *, role: Role = "agent", network: str = "") -> SandboxSpec:
+    """What to start. ``network`` is that of the episode's services; a verifier joins it only if it declares so."""
+    container = task.spec.container
+    mode = task.spec.verifier.network if role == "verifier" else container.network if container else "none"
+    joins = bool(network) and (mode == "internal" or (role == "agent" and mode == "none"))
+    return SandboxSpec(
+        image=image,
+        user=task.spec.agent.user,
+        workdir=container.workdir if container else "/app",
+        env=tuple(sorted(container.env.items())) if container else (),
+        limits=container.limits if container else Limits(),
+        network="internal" if joins else "none" if mode == "internal" else mode,
+        allowed_hosts=container.allowed_hosts if container else (),
+        join=network if joins else "",
+    )
