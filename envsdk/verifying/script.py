@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 
 from envsdk.episode.record import VerifierEvidence
-from envsdk.errors import PrerequisiteError, SandboxError, VerifierError
+from envsdk.errors import SandboxError, VerifierError
 from envsdk.files.output import collect
 from envsdk.sandboxes.base import ExecResult, Sandbox
 from envsdk.spec.model import Task
+from envsdk.verifying import clock_shift
 from envsdk.verifying.results import RESULTS_DIR, TESTS_DIR, clear_results, fetch_results
 from envsdk.verifying.reward import ResultFile, check_exit, parse_results
 from envsdk.verifying.verdict import Verdict
@@ -18,8 +18,6 @@ from envsdk.verifying.verdict import Verdict
 TAIL_BYTES = 8 << 10
 OUTPUT_CAP_BYTES = 1 << 20
 Hook = Callable[[Sandbox], Awaitable[None]]
-_FAKETIME_IN_BOX = "/opt/envsdk/libfaketime.so.1"
-_FAKETIME_PLACES = ("usr/lib/*/faketime/libfaketime.so.1", "usr/local/lib/faketime/libfaketime.so.1")
 
 
 async def run_script(
@@ -33,13 +31,16 @@ async def run_script(
     """Verify in ``sandbox``, which already holds the end state. Never raises for what a verifier or its box does.
 
     Raises:
-        PrerequisiteError: ``faketime`` is asked for and the library is not on this machine.
+        PrerequisiteError: ``faketime`` is asked for and the library for it cannot be had on this machine.
     """
     start = time.monotonic()
     variables = {**task.spec.verifier.env, **(env or {})}
     if faketime:
-        variables |= await _fake_time(sandbox, faketime)
+        variables |= clock_shift.variables(faketime)
     try:
+        if faketime:
+            library, place = clock_shift.library()
+            await sandbox.upload(library, place, user="root")
         await clear_results(sandbox)
         await sandbox.upload(task.root / "tests", TESTS_DIR, user="root")
         await sandbox.exec(f"chmod 755 {TESTS_DIR} {TESTS_DIR}/test.sh", user="root", cwd="/", timeout_s=30)
@@ -108,18 +109,3 @@ def _machinery(code: str, error: SandboxError, start: float) -> Verdict:
 def _tail(ended: ExecResult) -> str:
     # The end of the output tells what went wrong; bytes past the cap were not kept.
     return collect([ended.stdout[-TAIL_BYTES:], b"\n" if ended.stderr else b"", ended.stderr[-TAIL_BYTES:]]).text
-
-
-def _faketime_library() -> Path | None:
-    places = (match for place in _FAKETIME_PLACES for match in sorted(Path("/").glob(place)))
-    return next(places, None)
-
-
-async def _fake_time(sandbox: Sandbox, shift: str) -> dict[str, str]:
-    library = _faketime_library()
-    if library is None:
-        raise PrerequisiteError(
-            "libfaketime is not on this machine", code="no_faketime", hint="apt-get install libfaketime"
-        )
-    await sandbox.upload(library, _FAKETIME_IN_BOX, user="root")
-    return {"LD_PRELOAD": _FAKETIME_IN_BOX, "FAKETIME": shift, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
