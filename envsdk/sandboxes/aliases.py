@@ -1,7 +1,8 @@
 """Which local image stands for a wanted one, so that machines without a registry work.
 
-``ENVSDK_IMAGE_ALIASES`` is ``wanted=local,...``; a wanted name may end in ``*``. Aliases from it bind always; the built-in
-ones (`FALLBACKS`) only where the wanted image is neither here nor to be pulled. What was used is recorded with the episode.
+``ENVSDK_IMAGE_ALIASES`` is ``wanted=local,...``; a wanted name may end in ``*``. Aliases from it bind always; the
+built-in ones (`FALLBACKS`, tried in order) only where the wanted image is neither here nor to be pulled. What was used is
+recorded with the episode.
 """
 
 from __future__ import annotations
@@ -10,16 +11,21 @@ import fnmatch
 import os
 import re
 from collections.abc import Mapping
+from typing import TypeVar
 
 from envsdk.errors import UsageError
 from envsdk.home import BASE_IMAGE
 
 VARIABLE = "ENVSDK_IMAGE_ALIASES"
-FALLBACKS: Mapping[str, str] = {
-    "python:3*": BASE_IMAGE,
-    "debian:bookworm*": BASE_IMAGE,
-    "debian:12*": BASE_IMAGE,
+PLAIN_IMAGE = "envsdk-debian:bookworm"
+"""A Debian with Python and nothing of ours: what stands in for public images must not bring users or folders along."""
+
+FALLBACKS: Mapping[str, tuple[str, ...]] = {
+    "python:3*": (PLAIN_IMAGE, BASE_IMAGE),
+    "debian:bookworm*": (PLAIN_IMAGE, BASE_IMAGE),
+    "debian:12*": (PLAIN_IMAGE, BASE_IMAGE),
 }
+T = TypeVar("T")
 _FROM = re.compile(r"^(\s*FROM\s+(?:--\S+\s+)*)(\S+)", re.IGNORECASE)
 _ARG = re.compile(r"^\s*ARG\s+(\w+)\s*=\s*[\"']?([^\"'\s]+)[\"']?", re.IGNORECASE)
 _VALUE = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}|\$(\w+)")
@@ -37,8 +43,8 @@ def from_environment(value: str | None = None) -> dict[str, str]:
     return found
 
 
-def look_up(wanted: str, aliases: Mapping[str, str]) -> str | None:
-    """The local name for a wanted one: an exact entry first, then the longest pattern that fits."""
+def look_up(wanted: str, aliases: Mapping[str, T]) -> T | None:
+    """What stands in the table for a wanted image: an exact entry first, then the longest pattern that fits."""
     plain = wanted.removeprefix("docker.io/library/").removeprefix("docker.io/")
     for name in (wanted, plain):
         if name in aliases:
@@ -48,7 +54,7 @@ def look_up(wanted: str, aliases: Mapping[str, str]) -> str | None:
 
 
 def wanted_bases(dockerfile: str) -> list[str]:
-    """Images the Dockerfile starts from, in order, defaults of ``ARG`` filled in; its own stages and ``scratch`` left out."""
+    """Images the Dockerfile starts from, in order, defaults of ``ARG`` filled in; not its own stages, nor ``scratch``."""
     args: dict[str, str] = {}
     stages: set[str] = set()
     found: list[str] = []

@@ -77,11 +77,8 @@ class TreeImages:
     async def _found(self, wanted: str) -> TreeImage:
         if wanted in self._by_name:
             return self._by_name[wanted]
-        names = dict.fromkeys(
-            name
-            for name in (aliases.look_up(wanted, self._extra) or wanted, aliases.look_up(wanted, aliases.FALLBACKS))
-            if name
-        )
+        own = aliases.look_up(wanted, self._extra) or wanted
+        names = dict.fromkeys((own, *(aliases.look_up(wanted, aliases.FALLBACKS) or ())))
         for name in names:
             image = await asyncio.to_thread(self._from_tree, name, wanted) or await self._from_engine(name, wanted)
             if image is not None:

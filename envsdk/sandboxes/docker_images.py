@@ -80,9 +80,9 @@ class DockerImages:
         why = await self._pull(name, pull_s)
         if (here := await self.inspect(name)) is not None:
             return str(here["Id"]), name
-        fallback = aliases.look_up(wanted, aliases.FALLBACKS)
-        if fallback is not None and (here := await self.inspect(fallback)) is not None:
-            return str(here["Id"]), fallback
+        for fallback in aliases.look_up(wanted, aliases.FALLBACKS) or ():
+            if (here := await self.inspect(fallback)) is not None:
+                return str(here["Id"]), fallback
         raise SandboxError(
             f"image {wanted!r} is not on this machine and could not be pulled: {why}",
             code="image_not_found",
