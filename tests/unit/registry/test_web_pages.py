@@ -12,7 +12,17 @@ from fastapi.testclient import TestClient
 from registry.local import LocalRegistry
 from registry.web.app import create_app
 
-PAGES = ["/tasks", "/tasks/sort-lines", "/sets", "/sets/small", "/sets/small/1", "/families", "/policies", "/runs", "/refresh"]
+PAGES = [
+    "/tasks",
+    "/tasks/sort-lines",
+    "/sets",
+    "/sets/small",
+    "/sets/small/1",
+    "/families",
+    "/policies",
+    "/runs",
+    "/refresh",
+]
 
 
 @pytest.fixture
