@@ -8,6 +8,7 @@ nothing: whoever writes creates. Nothing else in the project computes a path und
     |-- rootfs/<image>/       file trees that bubblewrap uses as a root, one for each image reference
     |-- images/               what sandboxes build and cache
     |-- services/             pid files, logs and data of servers that the project starts itself
+    |-- checks/               reports of checked tasks, by digest
     |-- blobs/                the registry's task files
     `-- registry.sqlite       the registry's embedded default
 """
@@ -55,6 +56,11 @@ def images_dir() -> Path:
 def services_dir() -> Path:
     """Folder of pid files, logs and data of servers that the project starts itself."""
     return home() / "services"
+
+
+def checks_dir() -> Path:
+    """Reports of checks, one file for each task's content."""
+    return home() / "checks"
 
 
 def blobs_dir() -> Path:

@@ -17,7 +17,7 @@ Verdict = Literal["pass", "fail", "error", "incomplete"]
 
 
 class CheckResult(Frozen):
-    """One question asked of one verifier. ``error``: it could not be decided; ``skipped``: it does not apply or was not asked."""
+    """One question asked of one verifier. ``error``: could not be decided; ``skipped``: does not apply, or not asked."""
 
     check: str
     outcome: CheckOutcome

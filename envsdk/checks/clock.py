@@ -1,0 +1,41 @@
+"""``clock``: another date or time zone does not change the verdict.
+
+The date is shifted by libfaketime inside the box, for the verifier alone; file times stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envsdk.checks.agreement import compare
+from envsdk.checks.check import Check, Finding, does_not_apply, undecided
+from envsdk.checks.stage import Scene, Stage, oracle_scene
+from envsdk.errors import PrerequisiteError
+
+SHIFTS = ("+1d", "+400d")
+ZONES = ("AHEAD-14", "BEHIND+12")
+"""POSIX zones, which need no database in the box: fourteen hours ahead of UTC, and twelve behind."""
+
+
+async def _examine(stage: Stage) -> Finding:
+    if stage.task.spec.verifier.kind != "script":
+        return does_not_apply("a Python verifier's process has no clock of its own to shift")
+    scene = await oracle_scene(stage)
+    zones: dict[str, Scene] = {f"TZ={zone}": replace(scene, env={"TZ": zone}) for zone in ZONES}
+    shifts = {f"the clock at {shift}": replace(scene, faketime=shift) for shift in SHIFTS}
+    try:
+        return await compare(stage, {**zones, **shifts}, what="the clock or the time zone")
+    except PrerequisiteError as error:
+        found = await compare(stage, zones, what="the time zone")
+        if found.outcome == "fail":
+            return found
+        return undecided(f"the time zone does not matter; the date was not tried: {error}", **found.evidence)
+
+
+CHECK = Check(
+    id="clock",
+    question="Does the verdict stay the same on another day and in another time zone?",
+    fix="give the date in the instruction, take times as UTC, and compare with constants",
+    examine=_examine,
+    needs="oracle",
+)

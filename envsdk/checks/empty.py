@@ -1,0 +1,20 @@
+"""``empty``: every artifact as an empty file earns a valid reward below the pass mark."""
+
+from __future__ import annotations
+
+from envsdk.checks.check import Check, Finding, expect_low
+from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.targets import target_files
+
+
+async def _examine(stage: Stage) -> Finding:
+    scene = Scene(files=dict.fromkeys(await target_files(stage), b""))
+    return expect_low(await stage.play(scene), stage.task.spec.verifier, "an empty submission")
+
+
+CHECK = Check(
+    id="empty",
+    question="Does an empty submission earn a valid reward below the pass mark?",
+    fix="look at the content, not only at whether it is there, and write 0 for a wrong one on every path",
+    examine=_examine,
+)

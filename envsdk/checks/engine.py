@@ -1,0 +1,121 @@
+"""Ask every check about a task, and put what they find into one report.
+
+Checks of a task run together, each in sandboxes of its own; what breaks one of them is that one's finding. Reports of
+unchanged tasks are kept under the data folder and not asked again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+
+from envsdk.checks import kept
+from envsdk.checks.catalogue import choose
+from envsdk.checks.check import Check, Finding, does_not_apply, undecided
+from envsdk.checks.report import CheckReport, CheckResult, Verdict
+from envsdk.checks.stage import Stage
+from envsdk.errors import EnvsdkError
+from envsdk.sandboxes.base import SandboxProvider
+from envsdk.spec.model import Task
+
+Heard = Callable[[CheckResult], None]
+
+
+async def check_task(
+    task: Task,
+    provider: SandboxProvider | None,
+    *,
+    checks: Iterable[str] | None = None,
+    strict: bool = False,
+    fresh: bool = False,
+    heard: Heard = lambda _: None,
+) -> CheckReport:
+    """Check one task.
+
+    Args:
+        task: the task.
+        provider: where its sandboxes come from; `None` is enough for tasks without a container.
+        checks: ids, all by default.
+        strict: what was skipped for want of a sandbox or tool counts as a failure.
+        fresh: ask again even where a report of the same content is kept.
+        heard: called with each result as it comes.
+
+    Raises:
+        UsageError: no such check.
+    """
+    chosen = choose(checks)
+    sandbox = provider.name if provider is not None else ""
+    if not fresh and (known := kept.find(task, [check.id for check in chosen], sandbox)) is not None:
+        for result in known.checks:
+            heard(result)
+        return _strict(known) if strict else known
+    async with Stage(task, provider) as stage:
+
+        async def ask(check: Check) -> CheckResult:
+            result = await _ask(check, stage)
+            heard(result)
+            return result
+
+        results = await asyncio.gather(*map(ask, chosen))
+    report = CheckReport(
+        slug=task.slug,
+        task_digest=task.digests.task,
+        verifier_digest=task.digests.verifier,
+        verdict=verdict_of(results),
+        complete=checks is None and all(result.outcome != "error" for result in results),
+        checks=tuple(results),
+        sandbox=sandbox,
+        envsdk_version=version("envsdk"),
+        checked_at=time.time(),
+    )
+    kept.keep(task, report)
+    return _strict(report) if strict else report
+
+
+def verdict_of(results: Iterable[CheckResult]) -> Verdict:
+    """Any fail is ``fail``, else any error is ``error``; nothing that passed is ``incomplete``."""
+    outcomes = {result.outcome for result in results}
+    if "fail" in outcomes:
+        return "fail"
+    if "error" in outcomes:
+        return "error"
+    return "pass" if "pass" in outcomes else "incomplete"
+
+
+async def _ask(check: Check, stage: Stage) -> CheckResult:
+    start = time.monotonic()
+    try:
+        finding = await _examined(check, stage)
+    except EnvsdkError as error:
+        finding = undecided(str(error), code=error.code)
+    except Exception as error:  # noqa: BLE001 - what one odd task does to one check must not take the others' findings along
+        finding = undecided(f"the check itself failed: {type(error).__name__}: {error}")
+    return CheckResult(
+        check=check.id,
+        outcome=finding.outcome,
+        why=finding.why,
+        fix=check.fix if finding.outcome == "fail" else "",
+        evidence=finding.evidence,
+        seconds=round(time.monotonic() - start, 3),
+    )
+
+
+async def _examined(check: Check, stage: Stage) -> Finding:
+    if check.needs and await stage.oracle() is None:
+        return does_not_apply("the task has no oracle")
+    if check.needs == "passing_oracle" and await stage.passing_oracle() is None:
+        return does_not_apply("needs an oracle that passes")
+    return await check.examine(stage)
+
+
+def _strict(report: CheckReport) -> CheckReport:
+    """The report with everything undecided as a failure."""
+    results = tuple(
+        result.model_copy(update={"outcome": "fail", "why": f"strict: {result.why}"})
+        if result.outcome == "error"
+        else result
+        for result in report.checks
+    )
+    return report.model_copy(update={"checks": results, "verdict": verdict_of(results)})

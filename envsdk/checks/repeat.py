@@ -1,0 +1,23 @@
+"""``repeat``: runs of the verifier on one state agree."""
+
+from __future__ import annotations
+
+from envsdk.checks.agreement import compare
+from envsdk.checks.check import Check, Finding
+from envsdk.checks.stage import Stage, oracle_scene
+
+RUNS = 10
+
+
+async def _examine(stage: Stage) -> Finding:
+    scene = await oracle_scene(stage)
+    return await compare(stage, {f"run {number}": scene for number in range(2, RUNS + 1)}, what="chance")
+
+
+CHECK = Check(
+    id="repeat",
+    question=f"Do {RUNS} runs on one state agree?",
+    fix="seed what is random, sort what has no order, wait for what is started: one state has one verdict",
+    examine=_examine,
+    needs="oracle",
+)

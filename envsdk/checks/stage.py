@@ -1,0 +1,278 @@
+"""A stage for one task: plays scenes on it (what an agent might leave) and hears what the verifier says.
+
+Every scene starts from the pristine image, or from what the oracle left, in a sandbox of its own; sandboxes of the
+oracle's state are started from one snapshot. Tasks without a container are judged on their answer alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from envsdk.checks.check import is_full
+from envsdk.checks.outputs import changed_files, hash_files, read_files
+from envsdk.errors import SandboxError
+from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider, Snapshot
+from envsdk.sandboxes.services import start_services
+from envsdk.spec.model import Task
+from envsdk.verifying.pristine import box_spec, image_of
+from envsdk.verifying.verdict import EndState, Verdict, answer_path, declared_artifacts
+from envsdk.verifying.verify import verify
+
+SOLUTION_DIR = "/solution"
+SOLVE = "solve.sh"
+ANSWER = "answer.txt"
+Hook = Callable[[Sandbox], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What an agent leaves, and how the verifier then runs.
+
+    Attributes:
+        files: path -> content, written as the agent; for a task without a container the answer's path alone.
+        script: a shell script run as the agent after that.
+        solution: a folder whose ``solve.sh`` is run as the agent after that, as the oracle's is.
+        after_oracle: start from what the oracle left instead of the pristine image.
+        env, faketime: as `envsdk.verifying.verify`.
+        before_start: called with the box right before the verifier starts.
+        verify_s: a shorter limit than the task's for the verifier.
+    """
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    script: str = ""
+    solution: Path | None = None
+    after_oracle: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
+    faketime: str | None = None
+    before_start: Hook | None = None
+    verify_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OracleRun:
+    """What came of the oracle.
+
+    Attributes:
+        verdict: what the verifier said of it.
+        ended: how its script ended; `None` for a plain answer.
+        outputs: files that it wrote or changed among the declared artifacts.
+        before: what lay at those paths before.
+        snapshot: the box as it left it.
+    """
+
+    verdict: Verdict
+    ended: ExecResult | None
+    outputs: dict[str, bytes]
+    before: dict[str, bytes]
+    snapshot: Snapshot | None = None
+
+
+class Stage:
+    """One task, one provider, and the oracle's end state, made once. Close it by leaving its context."""
+
+    def __init__(self, task: Task, provider: SandboxProvider | None, *, at_once: int | None = None) -> None:
+        self.task = task
+        self.provider = provider
+        self.has_box = task.spec.container is not None
+        self.runs = 0
+        self.verify_s = 0.0
+        self._free = asyncio.Semaphore(at_once or (os.cpu_count() or 1) + 1)
+        self._image = ""
+        self._oracle: asyncio.Task[OracleRun | None] | None = None
+        self._memo: dict[str, asyncio.Task[Any]] = {}
+        self._lock = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pending = [task for task in (self._oracle, *self._memo.values()) if task is not None]
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """Paths that are carried to the verifier."""
+        return declared_artifacts(self.task.spec)
+
+    @property
+    def answer_path(self) -> str:
+        """Where a plain answer lies."""
+        return answer_path(self.task.spec)
+
+    def read_file(self, path: str) -> bytes | None:
+        """A file of the task's directory, or `None`."""
+        place = self.task.root / path
+        return place.read_bytes() if place.is_file() and not place.is_symlink() else None
+
+    async def play(self, scene: Scene) -> Verdict:
+        """What the verifier says after a scene.
+
+        Raises:
+            SandboxError: no box could be had, or the scene could not be set.
+        """
+        if scene.after_oracle:
+            await self.oracle()  # before a slot is taken: the oracle needs one
+        async with self._free:
+            if not self.has_box:
+                answer = _answer(scene, self.answer_path)
+                verdict = await verify(self._timed(scene), EndState(answer=answer), None, env=scene.env)
+                return self._counted(verdict)
+            async with AsyncExitStack() as closing:
+                network = await self._network(closing)
+                box = await self._box(scene, network)
+                closing.push_async_callback(box.close)
+                await self.set_scene(box, scene)
+                verdict = await verify(
+                    self._timed(scene),
+                    EndState(sandbox=box, network=network),
+                    self.provider,
+                    env=scene.env,
+                    faketime=scene.faketime,
+                    before_start=scene.before_start,
+                )
+                return self._counted(verdict)
+
+    async def probe(self, command: str, *, user: str = "root", after_oracle: bool = False) -> ExecResult:
+        """The end of one command in a box in which nothing else was done. Raises `SandboxError`."""
+        if after_oracle:
+            await self.oracle()
+        async with self._free:
+            box = await self._box(Scene(after_oracle=after_oracle), "")
+            try:
+                return await box.exec(command, user=user, cwd="/", timeout_s=60.0, output_cap_bytes=8 << 20)
+            finally:
+                await box.close()
+
+    async def oracle(self) -> OracleRun | None:
+        """The oracle's run, made once; `None` where the task has no oracle. Raises `SandboxError`."""
+        if self._oracle is None:
+            self._oracle = asyncio.ensure_future(self._run_oracle())
+        return await asyncio.shield(self._oracle)
+
+    async def passing_oracle(self) -> OracleRun | None:
+        """The oracle's run where it earned the full reward, else `None`."""
+        run = await self.oracle()
+        return run if run is not None and is_full(run.verdict, self.task.spec.verifier) else None
+
+    async def once(self, name: str, make: Callable[[], Awaitable[Any]]) -> Any:
+        """The value of ``make``, computed once per name on this stage and shared by its checks."""
+        if name not in self._memo:
+            self._memo[name] = asyncio.ensure_future(make())
+        return await asyncio.shield(self._memo[name])
+
+    async def set_scene(self, box: Sandbox, scene: Scene) -> ExecResult | None:
+        """Write the scene's files and run its scripts as the agent. Raises `SandboxError`."""
+        user = self.task.spec.agent.user
+        folders = sorted({str(Path(path).parent) for path in scene.files})
+        if folders:
+            await box.exec(["mkdir", "-p", "--", *folders], user=user, cwd="/")
+        for path, content in scene.files.items():
+            await box.write(path, content, user=user)
+        ended = None
+        if scene.script:
+            ended = await box.exec(scene.script, user=user, timeout_s=self.task.spec.budget.episode_s)
+        if scene.solution is not None:
+            ended = await self._run_solution(box, scene.solution)
+        return ended
+
+    async def image(self) -> str:
+        """The pristine image of this task, made ready once. Raises `SandboxError`."""
+        if self.provider is None:
+            raise SandboxError("this task needs a sandbox", code="no_provider", where=self.task.slug)
+        async with self._lock:
+            if not self._image:
+                self._image = await image_of(self.task, self.provider)
+        return self._image
+
+    async def _box(self, scene: Scene, network: str) -> Sandbox:
+        spec = box_spec(self.task, await self.image(), network=network)
+        assert self.provider is not None
+        if scene.after_oracle:
+            run = await self.oracle()
+            if run is None or run.snapshot is None:
+                raise SandboxError("there is no state of the oracle to start from", code="no_oracle")
+            return (await self.provider.start_from(run.snapshot, spec, 1))[0]
+        return await self.provider.acquire(spec, timeout_s=self.task.spec.budget.acquire_s)
+
+    async def _network(self, closing: AsyncExitStack) -> str:
+        if not self.task.spec.services:
+            return ""
+        assert self.provider is not None
+        group = await closing.enter_async_context(start_services(self.task, self.provider))
+        return group.network
+
+    async def _run_oracle(self) -> OracleRun | None:
+        if not self.has_box:
+            answer = self.read_file(f"solution/{ANSWER}")
+            if answer is None:
+                return None
+            verdict = await self.play(Scene(files={self.answer_path: answer}))
+            return OracleRun(verdict, None, {self.answer_path: answer}, {})
+        if self.task.oracle is None:
+            return None
+        async with self._free, AsyncExitStack() as closing:
+            network = await self._network(closing)
+            box = await self._box(Scene(), network)
+            closing.push_async_callback(box.close)
+            before = await hash_files(box, self.artifacts)
+            ended = await self.set_scene(box, Scene(solution=self.task.root / "solution"))
+            paths = changed_files(before, await hash_files(box, self.artifacts))
+            outputs = await read_files(box, paths)
+            pristine = await self._pristine([path for path in outputs if path in before])
+            snapshot = await box.snapshot()
+            end = EndState(sandbox=box, network=network)
+            verdict = self._counted(await verify(self.task, end, self.provider))
+            return OracleRun(verdict, ended, outputs, pristine, snapshot)
+
+    async def _run_solution(self, box: Sandbox, folder: Path) -> ExecResult:
+        await box.upload(folder, SOLUTION_DIR, user="root")
+        script = f"{SOLUTION_DIR}/{SOLVE}"
+        await box.exec(f"chmod -R a+rX {SOLUTION_DIR} && chmod a+rx {script}", user="root", cwd="/")
+        limit_s = self.task.spec.budget.episode_s
+        ended = await box.exec([script], user=self.task.spec.agent.user, timeout_s=limit_s)
+        await box.exec(f"rm -rf {SOLUTION_DIR}", user="root", cwd="/")
+        return ended
+
+    async def _pristine(self, paths: list[str]) -> dict[str, bytes]:
+        if not paths:
+            return {}
+        box = await self._box(Scene(), "")
+        try:
+            return await read_files(box, paths)
+        finally:
+            await box.close()
+
+    def _timed(self, scene: Scene) -> Task:
+        budget = self.task.spec.budget
+        if scene.verify_s is None or scene.verify_s >= budget.verify_s:
+            return self.task
+        spec = self.task.spec.model_copy(
+            update={"budget": budget.model_copy(update={"verify_s": scene.verify_s})},
+        )
+        return self.task.model_copy(update={"spec": spec})
+
+    def _counted(self, verdict: Verdict) -> Verdict:
+        self.runs += 1
+        self.verify_s += verdict.seconds
+        return verdict
+
+
+def _answer(scene: Scene, path: str) -> bytes | None:
+    if scene.solution is not None:
+        return (scene.solution / ANSWER).read_bytes()
+    return scene.files.get(path)
+
+
+async def oracle_scene(stage: Stage) -> Scene:
+    """The scene that shows what the oracle left; there must be an oracle. Raises `SandboxError`."""
+    run = await stage.oracle()
+    assert run is not None
+    return Scene(after_oracle=True) if stage.has_box else Scene(files=run.outputs)
