@@ -11,8 +11,8 @@ from torch import Tensor
 from envsdk.conformance.run import Case, SkipCaseError
 from trainer.conformance import reading
 from trainer.conformance.reading import Tolerance
-from trainer.loss.aggregate import Aggregation, Denominators, count_denominators
-from trainer.loss.config import LossConfig, LossName
+from trainer.loss.aggregate import Denominators, count_denominators
+from trainer.loss.config import Aggregation, LossConfig, LossName
 from trainer.loss.policy import PolicyLoss, policy_loss
 from trainer.loss.term import LossInputs
 

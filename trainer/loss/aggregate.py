@@ -8,11 +8,10 @@ rows only: a sequence cut over two micro-batches would count its own length wron
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from torch import Tensor
 
-Aggregation = Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum_norm"]
+from trainer.loss.config import Aggregation
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Which loss a run uses, as data, and the presets the field knows by name.
 
 A new mechanism is one file with one function of `LossInputs`, one member of `LossName` and one line in
-`trainer.loss.policy`; a new preset is one line here.
+`trainer.loss.policy`; a new preset is one line here. Nothing here loads torch.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Literal
 
 from envsdk.errors import UsageError
 from envsdk.sandboxes.base import Frozen
-from trainer.loss.aggregate import Aggregation
 
+Aggregation = Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum_norm"]
 LossName = Literal["ppo_clip", "gspo", "cispo", "tis_pg", "decoupled_ppo"]
 
 

@@ -26,8 +26,7 @@ def decoupled_ppo(
     mask_BT = inputs.mask_BT
     rho_BT = log_ratio(inputs.logp_old_BT, inputs.logp_mu_BT, mask_BT, clamp=log_ratio_clamp).exp()
     term = ppo_clip(inputs, eps_low=eps_low, eps_high=eps_high, dual_clip=dual_clip, log_ratio_clamp=log_ratio_clamp)
-    counts = dict(term.counts)
-    if rho_cap is not None:
-        counts["rho_capped"] = int(((rho_BT > rho_cap) & mask_BT).sum())
-        rho_BT = rho_BT.clamp(max=rho_cap)
-    return TokenLoss(rho_BT * term.loss_BT, counts)
+    if rho_cap is None:
+        return TokenLoss(rho_BT * term.loss_BT, {**term.counts, "rho_capped": 0})
+    capped = int(((rho_BT > rho_cap) & mask_BT).sum())
+    return TokenLoss(rho_BT.clamp(max=rho_cap) * term.loss_BT, {**term.counts, "rho_capped": capped})

@@ -1,0 +1,74 @@
+"""A learner on disk: masters, optimizer, schedule and random state, in safetensors and JSON; no pickle.
+
+Promises: after `load`, the next update is bit for bit the one that would have followed `save`, on the same machine in
+deterministic mode. Not promised: atomicity, which `trainer.checkpoint` adds around it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from envsdk.errors import StoreError
+
+if TYPE_CHECKING:
+    from trainer.learner import Learner
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+def save(learner: Learner, folder: Path) -> None:
+    """Write ``learner`` into ``folder``, which exists."""
+    masters = learner.weights.masters
+    save_file({name: weight.detach().contiguous() for name, weight in masters.items()}, folder / "masters.safetensors")
+    moments = {
+        f"{moment}/{name}": learner.optimizer.state[weight][moment]
+        for name, weight in masters.items()
+        if weight in learner.optimizer.state
+        for moment in _MOMENTS
+    }
+    save_file({**moments, "torch_rng": torch.get_rng_state()}, folder / "optimizer.safetensors")
+    counters = {
+        "updates": learner.updates,
+        "skipped": learner.skipped,
+        "skipped_in_a_row": learner.skipped_in_a_row,
+        "config": learner.config.model_dump(mode="json"),
+    }
+    (folder / "learner.json").write_text(json.dumps(counters, indent=1, sort_keys=True), encoding="utf-8")
+
+
+def load(learner: Learner, folder: Path) -> None:
+    """Read into ``learner`` what `save` wrote.
+
+    Raises:
+        StoreError: ``wrong_checkpoint``: it holds another model's weights.
+    """
+    masters = learner.weights.masters
+    stored = load_file(folder / "masters.safetensors")
+    shapes = {name: tuple(weight.shape) for name, weight in masters.items()}
+    if {name: tuple(weight.shape) for name, weight in stored.items()} != shapes:
+        raise StoreError(
+            "the checkpoint holds the weights of another model",
+            code="wrong_checkpoint",
+            hint="resume with the model the run was started with",
+            where=str(folder),
+        )
+    counters = json.loads((folder / "learner.json").read_text(encoding="utf-8"))
+    moments = load_file(folder / "optimizer.safetensors")
+    with torch.no_grad():
+        for name, weight in masters.items():
+            weight.copy_(stored[name])
+            if f"exp_avg/{name}" in moments:
+                learner.optimizer.state[weight] = {
+                    "step": torch.tensor(float(counters["updates"])),
+                    **{moment: moments[f"{moment}/{name}"] for moment in _MOMENTS},
+                }
+    torch.set_rng_state(moments["torch_rng"])
+    learner.weights.to_model()
+    learner.updates = counters["updates"]
+    learner.skipped = counters["skipped"]
+    learner.skipped_in_a_row = counters["skipped_in_a_row"]
