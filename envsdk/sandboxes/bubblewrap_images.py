@@ -27,6 +27,7 @@ from envsdk.sandboxes.bubblewrap_copy import copy_in, copy_tree, export_tree
 from envsdk.sandboxes.bubblewrap_store import PREFIX, TreeImage
 from envsdk.sandboxes.context import Context, read_context
 from envsdk.sandboxes.dockerfile import assignments, command_words, copy_of, expand, parse
+from envsdk.sandboxes.kept import DEFAULT_PATH
 
 if TYPE_CHECKING:
     from envsdk.sandboxes.bubblewrap import BubblewrapProvider
@@ -49,7 +50,7 @@ class _Build:
 
     @property
     def values(self) -> dict[str, str]:
-        return {**self.args, **self.env}
+        return {"PATH": DEFAULT_PATH, **self.args, **self.env}
 
 
 class TreeImages:
