@@ -17,7 +17,7 @@ Verdict = Literal["pass", "fail", "error", "incomplete"]
 
 
 class CheckResult(Frozen):
-    """One question asked of one verifier. ``error``: could not be decided; ``skipped``: does not apply, or not asked."""
+    """One question asked of one verifier. ``error``: could not be decided; ``skipped``: does not apply."""
 
     check: str
     outcome: CheckOutcome
