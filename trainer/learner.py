@@ -112,7 +112,7 @@ class Learner:
             skipped_in_a_row=self.skipped_in_a_row,
             frac_rejected=sums.rejected / max(batch.n_tok, 1),
             frac_corrected=sums.corrected / max(batch.n_tok, 1),
-            bound_counts=sums.counts,
+            bound_counts=dict(sums.counts),
             micro_batches=len(rows),
             computed_tokens=sum(len(row.ids) for row in rows),
             plain_tokens=sum(sample.needed for sample in samples),

@@ -1,0 +1,112 @@
+"""Which task next: where the model can learn most, with a share of draws for what it seems to know or not to reach.
+
+Promises: the same seed, tasks and observations give the same draws; the state is JSON and restores exactly; a share of
+the draws goes to the tasks that were drawn longest ago, so that nothing stays out of use on old evidence; groups
+without variance count as evidence like all others. Not promised: anything about the order of two equally good tasks.
+
+Learnability of a task is p (1 - p), the variance of its reward, which bounds what a group can teach. Thompson sampling:
+a pass rate is drawn from each task's posterior and the task with the largest p (1 - p) of the drawn rates is taken, so
+that an uncertain task is tried in proportion to the chance of its being the best.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from envsdk.errors import FaultyError
+from envsdk.spec.model import Task
+
+RETEST_SHARE = 0.1
+FORGETTING = 0.9
+"""Factor of a task's own evidence when new comes: the model that made the old is gone. About 80 episodes are remembered."""
+
+_UNIFORM = (1.0, 1.0)
+
+
+class Sampler:
+    """Draws tasks, with repetition.
+
+    Args:
+        tasks: the pinned task set.
+        posteriors: Beta(alpha, beta) of a task's pass rate, by task digest; uniform for a task without one.
+        seed: of all draws.
+        retest_share: share of the draws that go to the task drawn longest ago.
+
+    Raises:
+        FaultyError: ``no_tasks``: there is nothing to draw from.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        *,
+        posteriors: Mapping[str, tuple[float, float]] | None = None,
+        seed: int = 0,
+        retest_share: float = RETEST_SHARE,
+    ) -> None:
+        if not tasks:
+            raise FaultyError("no tasks to train on", code="no_tasks", hint="widen the query")
+        self._tasks = {task.digests.task: task for task in tasks}
+        given = posteriors or {}
+        self._prior = {digest: given.get(digest, _UNIFORM) for digest in self._tasks}
+        self._evidence = {digest: (0.0, 0.0) for digest in self._tasks}
+        self._drawn_at = dict.fromkeys(self._tasks, -1)
+        self._draws = 0
+        self._retest_share = retest_share
+        self._random = random.Random(seed)  # noqa: S311 - reproducible on purpose
+
+    def draw(self) -> Task:
+        """The next task. Never one of the half of the tasks that were drawn last, so that groups in flight differ."""
+        by_age = sorted(self._tasks, key=lambda digest: (self._drawn_at[digest], digest))
+        candidates = by_age[: (len(by_age) + 1) // 2]
+        if self._random.random() < self._retest_share:
+            oldest = self._drawn_at[by_age[0]]
+            digest = self._random.choice([d for d in by_age if self._drawn_at[d] == oldest])
+        else:
+            digest = max(candidates, key=self._sampled_learnability)
+        self._drawn_at[digest] = self._draws
+        self._draws += 1
+        return self._tasks[digest]
+
+    def observe(self, task_digest: str, *, passed: int, graded: int) -> None:
+        """A group's graded episodes; ungraded ones are no evidence. A task of another set is ignored."""
+        if task_digest not in self._evidence or not graded:
+            return
+        passes, failures = self._evidence[task_digest]
+        self._evidence[task_digest] = (
+            FORGETTING * passes + passed,
+            FORGETTING * failures + graded - passed,
+        )
+
+    def learnability(self, task_digest: str) -> float:
+        """E[p (1 - p)] under the task's posterior: a b / ((a + b) (a + b + 1)) for Beta(a, b)."""
+        alpha, beta = self._posterior(task_digest)
+        return alpha * beta / ((alpha + beta) * (alpha + beta + 1))
+
+    def state(self) -> dict[str, Any]:
+        """Everything `restore` needs, as JSON."""
+        version, words, gauss = self._random.getstate()
+        return {
+            "draws": self._draws,
+            "drawn_at": dict(self._drawn_at),
+            "evidence": {digest: list(pair) for digest, pair in self._evidence.items()},
+            "random": [version, list(words), gauss],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken; tasks that the state does not know start fresh."""
+        self._draws = state["draws"]
+        self._drawn_at |= {d: n for d, n in state["drawn_at"].items() if d in self._tasks}
+        self._evidence |= {d: (pair[0], pair[1]) for d, pair in state["evidence"].items() if d in self._tasks}
+        version, words, gauss = state["random"]
+        self._random.setstate((version, tuple(words), gauss))
+
+    def _posterior(self, digest: str) -> tuple[float, float]:
+        (alpha, beta), (passes, failures) = self._prior[digest], self._evidence[digest]
+        return alpha + passes, beta + failures
+
+    def _sampled_learnability(self, digest: str) -> float:
+        p = self._random.betavariate(*self._posterior(digest))
+        return p * (1 - p)
