@@ -81,8 +81,8 @@ async def host_load() -> dict[str, float]:
 def cpu_pressure(source: Path = _PRESSURE) -> float | None:
     """``some avg10`` of the kernel's pressure record as a share; `None` where the kernel keeps none."""
     try:
-        first = source.read_text(encoding="ascii").split()
-    except OSError:
+        first = source.read_text(encoding="ascii").splitlines()[0].split()
+    except (OSError, IndexError):
         return None
     fields = dict(field.split("=", 1) for field in first if "=" in field)
     return round(float(fields["avg10"]) / 100, 4) if "avg10" in fields else None

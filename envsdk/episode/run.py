@@ -177,7 +177,8 @@ class _Episode:
         return again
 
     async def _verify(self, box: Sandbox | None, network: str) -> None:
-        self.facts["phase"] = "verify"
+        if self.facts["ended_by"] == "final_answer":
+            self.facts["phase"] = "verify"  # any other end keeps the phase that it happened in
         if box is None and self.facts.get("sandbox", {}).get("state_recovered") is False:
             return
         self.clock.stamp("verify_start")
@@ -217,14 +218,20 @@ class _Episode:
         self.facts["verifier"] = {"status": verdict.status, "runs": 1, **scored, **verdict.facts}
 
     def cancelled(self) -> None:
-        """The episode was cancelled from outside."""
-        scored = self.facts["verifier"].get("status") == "scored"
-        self.facts |= {"ended_by": "cancel"} if not scored else {"phase": "teardown", "ended_by": "cancel"}
+        """The episode was cancelled from outside; a score that was there first stands."""
+        if not self._is_over():
+            self.facts |= {"phase": self._phase(), "ended_by": "cancel"}
 
     def broke(self, error: Exception) -> None:
         """The harness itself failed."""
         note = "".join(traceback.format_exception(error, limit=-4))[-2000:]
         kind = type(error).__name__ if not isinstance(error, EnvsdkError) else error.code
-        scored = self.facts["verifier"].get("status") == "scored"
-        phase = {"phase": "teardown"} if scored else {}
-        self.facts |= {**phase, "ended_by": "exception", "exception": {"kind": kind, "note": note}}
+        if not self._is_over():
+            self.facts |= {"phase": self._phase(), "ended_by": "exception"}
+        self.facts["exception"] = {"kind": kind, "note": note}
+
+    def _is_over(self) -> bool:
+        return bool(self.facts["verifier"].get("status") == "scored")
+
+    def _phase(self) -> str:
+        return "verify" if "verify_start" in self.clock.stamps else str(self.facts["phase"])
