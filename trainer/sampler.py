@@ -20,7 +20,7 @@ from envsdk.spec.model import Task
 
 RETEST_SHARE = 0.1
 FORGETTING = 0.9
-"""Factor of a task's own evidence when new comes: the model that made the old is gone. About 80 episodes are remembered."""
+"""Factor of a task's own evidence when new comes: the model that made the old is gone."""
 
 _UNIFORM = (1.0, 1.0)
 
@@ -51,16 +51,16 @@ class Sampler:
         self._tasks = {task.digests.task: task for task in tasks}
         given = posteriors or {}
         self._prior = {digest: given.get(digest, _UNIFORM) for digest in self._tasks}
-        self._evidence = {digest: (0.0, 0.0) for digest in self._tasks}
+        self._evidence = dict.fromkeys(self._tasks, (0.0, 0.0))
         self._drawn_at = dict.fromkeys(self._tasks, -1)
         self._draws = 0
         self._retest_share = retest_share
         self._random = random.Random(seed)  # noqa: S311 - reproducible on purpose
 
     def draw(self) -> Task:
-        """The next task. Never one of the half of the tasks that were drawn last, so that groups in flight differ."""
+        """The next task. The quarter of the tasks that were drawn last rests, so that groups in flight differ."""
         by_age = sorted(self._tasks, key=lambda digest: (self._drawn_at[digest], digest))
-        candidates = by_age[: (len(by_age) + 1) // 2]
+        candidates = by_age[: len(by_age) - len(by_age) // 4]
         if self._random.random() < self._retest_share:
             oldest = self._drawn_at[by_age[0]]
             digest = self._random.choice([d for d in by_age if self._drawn_at[d] == oldest])

@@ -82,10 +82,10 @@ def test_old_evidence_fades() -> None:
     assert 60 < failures <= 80
 
 
-def test_the_last_drawn_half_rests() -> None:
+def test_the_last_drawn_quarter_rests() -> None:
     draws = drawn(Sampler(TASKS, retest_share=0.0), 100)
-    for i in range(4, 100):
-        assert draws[i] not in draws[i - 4 : i]
+    for i in range(2, 100):
+        assert draws[i] not in draws[i - 2 : i]
 
 
 def test_one_task_alone_is_drawn_every_time() -> None:
