@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import secrets
 import shutil
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envsdk.errors import SandboxError
+from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes import cgroups, seccomp
 from envsdk.sandboxes.base import Counters, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
 _FSIZE, _CORE, _NOFILE, _AS = 1, 4, 7, 9
 _END_S = 5.0
+_READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
+_MASKED = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug", "/proc/kmsg")
 
 
 @dataclass(slots=True)
@@ -49,39 +52,23 @@ class Running:
         return os.pread(self.errors, 2000, 0).decode("utf-8", "replace").strip()
 
 
-def arguments(spec: SandboxSpec, folder: Path, options: str, group: cgroups.Group | None, filter_fd: int) -> list[str]:
+def arguments(
+    spec: SandboxSpec, folder: Path, options: str, network: list[str], group: cgroups.Group | None, filter_fd: int
+) -> list[str]:
     """The command line: launcher, then bubblewrap, then the helper as first process."""
-    limit = bounds(spec.limits)
     rootless = os.geteuid() != 0
-    helper = str(helper_path())
-    words = [helper, "launch"]
+    limit = bounds(spec.limits)
+    words = [str(helper_path()), "launch"]
     if rootless:
-        # A namespace is joined from inside the user namespace that owns it.
+        # A network is joined from inside the user namespace that owns it.
         words.append(f"userns={spec.join.removesuffix('net')}user" if spec.join else "user")
     if spec.join:
         words.append(f"net={spec.join}")
-    if group is not None:
-        words += [f"group={path}" for path in group.procs()]
-    else:
-        words.append(f"limit={_AS}:{limit.memory_mib << 20}")
+    words += [f"group={path}" for path in group.procs()] if group else [f"limit={_AS}:{limit.memory_mib << 20}"]
     words += [f"limit={_FSIZE}:{limit.disk_mib << 20}", f"limit={_CORE}:0", f"limit={_NOFILE}:{OPEN_FILES}"]
-    root = folder / "m"
     options += f",upperdir={folder}/u,workdir={folder}/w" + (",userxattr" if rootless else "")
-    words += [f"cd={folder.parents[2]}", f"at={root}", f"overlay={options}", "--", shutil.which("bwrap") or "bwrap"]
-    words += ["--bind", str(root), "/", "--proc", "/proc", "--dev", "/dev"]
-    for secret in filter(os.path.exists, ("/proc/kcore", "/proc/keys", "/proc/timer_list")):
-        words += ["--ro-bind", "/dev/null", secret]
-    words += ["--ro-bind", helper, "/run/envsdk/helper"]
-    for busybox in ("/bin/busybox", "/usr/bin/busybox"):
-        if Path(busybox).is_file():
-            words += ["--ro-bind", busybox, "/run/envsdk/busybox"]
-            break
-    if (folder / "hosts").is_file():
-        words += ["--ro-bind", str(folder / "hosts"), "/etc/hosts"]
-    if spec.network == "public":
-        words += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
-    elif not spec.join:
-        words.append("--unshare-net")
+    words += [f"cd={folder.parents[2]}", f"at={folder}/m", f"overlay={options}", "--"]
+    words += [*_bubblewrap(), "--bind", f"{folder}/m", "/", *_mounts(), *network]
     words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
     words += ["--as-pid-1", "--die-with-parent", "--clearenv", "--cap-drop", "ALL"]
     for name in CAPABILITIES:
@@ -89,6 +76,38 @@ def arguments(spec: SandboxSpec, folder: Path, options: str, group: cgroups.Grou
     if filter_fd >= 0:
         words += ["--seccomp", str(filter_fd)]
     return [*words, "--", "/run/envsdk/helper"]
+
+
+@functools.cache
+def _bubblewrap() -> tuple[str, ...]:
+    return (shutil.which("bwrap") or "bwrap",)
+
+
+@functools.cache
+def _mounts() -> tuple[str, ...]:
+    """Kernel file systems with what reaches the host closed, and the helper, with a shell for images that have none."""
+    words = ["--proc", "/proc", "--dev", "/dev"]
+    for kept in filter(os.path.exists, _READ_ONLY):
+        words += ["--ro-bind", kept, kept]
+    for secret in filter(os.path.exists, _MASKED):
+        words += ["--ro-bind", "/dev/null", secret]
+    words += ["--ro-bind", str(helper_path()), "/run/envsdk/helper"]
+    busybox = next(filter(os.path.isfile, ("/bin/busybox", "/usr/bin/busybox")), None)
+    return (*words, *(("--ro-bind", busybox, "/run/envsdk/busybox") if busybox else ()))
+
+
+def _network(spec: SandboxSpec, folder: Path) -> list[str]:
+    if spec.join:
+        return ["--ro-bind", str(folder / "hosts"), "/etc/hosts"]
+    if spec.network == "public":
+        return ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
+    if spec.network == "allowlist":
+        raise PrerequisiteError(
+            "bubblewrap sandboxes have no allow-listed network",
+            code="network_unsupported",
+            hint="declare a service that the agent talks to, or network = public",
+        )
+    return ["--unshare-net"]
 
 
 def _memory_file(content: bytes) -> int:
@@ -101,6 +120,7 @@ def _memory_file(content: bytes) -> int:
 
 async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tuple[Running, Channel]:
     """Start a sandbox over an overlay with these mount options. Raises `SandboxError`; leaves nothing behind then."""
+    network = _network(spec, folder)
     group = cgroups.create(name, bounds(spec.limits))
     program = seccomp.filter_program()
     filter_fd = _memory_file(program) if program else -1
@@ -109,7 +129,7 @@ async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tu
     ours.setblocking(False)
     try:
         process = subprocess.Popen(  # noqa: ASYNC220 - vfork and exec, about a millisecond, and no thread to outlive
-            arguments(spec, folder, options, group, filter_fd),
+            arguments(spec, folder, options, network, group, filter_fd),
             stdin=theirs.fileno(),
             stdout=theirs.fileno(),
             stderr=errors,

@@ -120,6 +120,7 @@ class Engine:
             )
         taken = self.api.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
         raw = socket.socket(fileno=socket.dup(taken.fileno()))
+        taken._response.close()  # noqa: SLF001 - the SDK keeps the response there so that its own copy stays open
         taken.close()
         raw.setblocking(False)
         return raw

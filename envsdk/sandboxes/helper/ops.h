@@ -15,7 +15,7 @@ static int join(char *out, const char *dir, const char *name) {
   u64 a = str_len(dir), b = str_len(name);
   if (a + b + 2 > PATH_MAX) return ENAMETOOLONG;
   memcpy(out, dir, a);
-  if (a && out[a - 1] != '/') out[a++] = '/';
+  if (a && b && out[a - 1] != '/') out[a++] = '/';
   memcpy(out + a, name, b + 1);
   return 0;
 }

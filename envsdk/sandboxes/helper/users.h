@@ -70,6 +70,7 @@ static int find_account(const char *who, struct account *a) {
     if (str_len(f[0]) < sizeof name) memcpy(name, f[0], str_len(f[0]) + 1);
     break;
   }
+  if (!found) memcpy(a->home, "/tmp", 5);
   if (!found && str_eq(who, "agent")) a->uid = a->gid = 1000, found = 1;
   if (!found && numeric) a->uid = a->gid = (u32)uid, found = 1;
   if (!found) return ENOENT;

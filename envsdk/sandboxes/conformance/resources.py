@@ -1,0 +1,101 @@
+"""Checks of bounds: processes, memory, cpu, disk, network, each really enforced."""
+
+from __future__ import annotations
+
+import asyncio
+
+from envsdk.errors import PrerequisiteError
+from envsdk.sandboxes.base import Limits
+from envsdk.sandboxes.conformance.bench import Bench, expect, expect_output
+
+
+async def check_fork_bomb(bench: Bench) -> None:
+    """A fork bomb meets the limit, is counted, and can be ended; the sandbox is usable after it."""
+    box = await bench.box(limits=Limits(pids=40))
+    await box.exec("b() { b | b & }; b; sleep 20", timeout_s=2.0)
+    counters = await box.counters()
+    if counters.pids_limit is not None:
+        expect(counters.pids_limit == 40 and (counters.pids_limit_hits or 0) > 0, "the limit was hit", counters)
+    await box.kill_agent_processes()
+    expect_output(await box.exec("echo on"), b"on\n", "the sandbox is usable")
+
+
+async def check_memory(bench: Bench) -> None:
+    """What takes more memory than the limit is killed, and counted; the sandbox is usable after it."""
+    box = await bench.box(limits=Limits(memory_mib=64))
+    result = await box.exec("x=$(head -c 200000000 /dev/zero | tr '\\000' a); echo ${#x}", timeout_s=30)
+    expect(result.stdout != b"200000000\n", "200 MB do not fit in 64 MiB", result)
+    counters = await box.counters()
+    if counters.memory_limit_mib is not None:
+        expect(counters.memory_limit_mib == 64, "the limit is the declared one", counters)
+        expect((counters.oom_kills or 0) > 0, "the kill is counted", counters)
+    expect_output(await box.exec("echo on"), b"on\n", "the sandbox is usable")
+
+
+async def check_cpu(bench: Bench) -> None:
+    """A quarter of a processor is a quarter of a processor."""
+    box = await bench.box(limits=Limits(cpus=0.25))
+    busy = "t=$(($(date +%s)+2)); while [ $(date +%s) -lt $t ]; do :; done; cat /proc/self/stat >/dev/null; times | tail -1"
+    result = await box.exec(f"{busy}", timeout_s=30)
+    used = sum(_seconds(part) for part in result.stdout.decode().split())
+    expect(used < 1.5, "two or three seconds at a quarter of a processor cost less than 1.5 s of it", result)
+
+
+def _seconds(text: str) -> float:
+    minutes, _, seconds = text.rstrip("s").partition("m")
+    return float(minutes) * 60 + float(seconds)
+
+
+async def check_one_large_file(bench: Bench) -> None:
+    """One file cannot grow past the disk limit."""
+    box = await bench.box(limits=Limits(disk_mib=16))
+    await box.exec("head -c 40000000 /dev/zero > /app/large", timeout_s=30)
+    size = await box.exec("wc -c < /app/large", user="root")
+    expect(int(size.stdout or 0) <= 16 << 20, "at most 16 MiB were written", size)
+
+
+async def check_many_files(bench: Bench) -> None:
+    """Nor can many files together, by much; what was used is counted."""
+    box = await bench.box(limits=Limits(disk_mib=16))
+    script = "i=0; while [ $i -lt 400 ]; do head -c 1000000 /dev/zero > /app/f$i || exit 3; i=$((i+1)); sleep 0.01; done; echo all"
+    result = await box.exec(script, timeout_s=60)
+    expect(result.stdout != b"all\n", "400 MB do not fit in 16 MiB", result)
+    counters = await box.counters()
+    if counters.disk_used_mib is not None:
+        expect(counters.disk_quota_mib == 16, "the quota is the declared one", counters)
+        expect(counters.disk_used_mib >= 8, "what was used is counted", counters)
+
+
+async def check_no_network(bench: Bench) -> None:
+    """Without a network there is a loopback and nothing else."""
+    box = await bench.box()
+    listed = await box.exec("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '")
+    names = set(listed.stdout.split()) - {b"tunl0", b"sit0", b"ip6tnl0", b"gre0", b"gretap0", b"erspan0", b"ip_vti0"}
+    names -= {b"ip6_vti0", b"ip6gre0"}
+    expect(names == {b"lo"}, "only the loopback", listed)
+    routes = await box.exec("tail -n +2 /proc/net/route | wc -l")
+    expect_output(routes, b"0\n", "no route leads out")
+
+
+async def check_allow_list(bench: Bench) -> None:
+    """An allow-listed network lets through what it names only; a back end without one says so."""
+    try:
+        box = await bench.box(network="allowlist", allowed_hosts=("allowed.invalid",))
+    except PrerequisiteError as error:
+        expect(error.code == "network_unsupported" and error.hint, "it says that it has none", error)
+        return
+    result = await box.exec("getent hosts other.invalid")
+    expect(not result.ok, "other hosts are not reached", result)
+
+
+async def check_capped_gigabyte(bench: Bench) -> None:
+    """1 GB of output costs neither memory nor the sandbox."""
+    box = await bench.box()
+    result, beside = await asyncio.gather(
+        box.exec("head -c 1000000000 /dev/zero", timeout_s=120, output_cap_bytes=4096),
+        box.exec("echo beside", timeout_s=60),
+    )
+    expect(
+        result.ok and result.total_bytes == 1_000_000_000 and len(result.stdout) == 4096, "all of it counted", result
+    )
+    expect_output(beside, b"beside\n", "a command beside it ends")
