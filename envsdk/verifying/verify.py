@@ -40,7 +40,7 @@ async def verify(
         end: what the episode left; captured artifacts are used where given, else taken from the live sandbox.
         provider: where fresh sandboxes come from; `None` is enough for Python verifiers.
         env: more environment variables for the verifier (clock, locale and hash-seed checks).
-        faketime: a libfaketime shift such as ``+400d`` (script verifiers only).
+        faketime: how far the wall clock is moved for the script, such as ``+400d`` (script verifiers only).
         before_start: called with the sandbox after stale rewards are gone, right before the script starts.
         in_sandbox: run the script that stands beside a Python verifier, in a sandbox, instead of the function.
 

@@ -1,0 +1,40 @@
+"""Policies and agents by name: ``oracle``, ``noop``, or ``kind:rest`` of the entry-point group ``envsdk.policies``."""
+
+from __future__ import annotations
+
+import difflib
+from importlib.metadata import entry_points
+from typing import Any
+
+from envsdk.errors import PrerequisiteError, UsageError
+from envsdk.policy import Policy
+
+GROUP = "envsdk.policies"
+AGENTS = ("oracle", "noop")
+
+
+def open_policy(name: str, **options: Any) -> Policy:
+    """The policy ``kind:rest``; options are the kind's own.
+
+    Raises:
+        UsageError: no such kind (``unknown_policy``).
+        PrerequisiteError: the kind's package is not installed (``extra_missing``).
+    """
+    kind, separator, rest = name.partition(":")
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if not separator or kind not in entries:
+        known = [*AGENTS, *(f"{entry}:..." for entry in sorted(entries))]
+        close = difflib.get_close_matches(kind, [*AGENTS, *entries], n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise UsageError(f"no policy {name!r}", code="unknown_policy", hint=f"{hint}one of: {', '.join(known)}")
+    try:
+        factory = entries[kind].load()
+    except ModuleNotFoundError as error:
+        raise PrerequisiteError(
+            f"policy {kind!r} needs the module {error.name}",
+            code="extra_missing",
+            hint="pip install 'envsdk[trainer,cpu]'" if kind == "vllm" else f"pip install {error.name}",
+            where=name,
+        ) from error
+    policy: Policy = factory(rest, **options)
+    return policy
