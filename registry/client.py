@@ -11,13 +11,14 @@ database driver and no web framework.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from envsdk import home
 from envsdk.checks.report import CheckReport
+from envsdk.config import setting
 from envsdk.episode.record import EpisodeRecord
 from envsdk.spec.model import Task
 
@@ -61,6 +62,12 @@ class RegistryClient(Protocol):
         """Store ended episodes, each once, and bring estimates and states up to date."""
         ...
 
+    def append_lines(
+        self, lines: Iterable[bytes], *, run: str = "", progress: Callable[[AppendResult], None] = ...
+    ) -> AppendResult:
+        """As `append`, from a ledger's JSON lines; ``progress`` hears what was acknowledged so far."""
+        ...
+
     def posteriors(self, pairs: Iterable[Pair], *, lineage: str = "") -> dict[Pair, Posterior]:
         """Posteriors of pass rates for a lineage (the reference, where empty)."""
         ...
@@ -80,15 +87,15 @@ def open_registry(url: str | None = None, *, token: str | None = None) -> Regist
     """Open a registry.
 
     Args:
-        url: ``sqlite:///path``, ``postgresql+psycopg://...`` or ``http(s)://...``; else ``ENVSDK_REGISTRY``; else the
-            embedded database in the data folder.
+        url: ``sqlite:///path``, ``postgresql+psycopg://...`` or ``http(s)://...``; else the setting ``registry``
+            (``ENVSDK_REGISTRY``); else the embedded database in the data folder.
         token: for a server; else ``ENVSDK_TOKEN``.
 
     Raises:
         UsageError: no such kind of URL.
         StoreError: the database or the server cannot be reached.
     """
-    target = url or os.environ.get("ENVSDK_REGISTRY", "").strip() or f"sqlite:///{home.registry_path()}"
+    target = url or setting("registry").value.strip() or f"sqlite:///{home.registry_path()}"
     if target.startswith(("http://", "https://")):
         from registry.remote import RemoteRegistry
 

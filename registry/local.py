@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -14,7 +14,7 @@ from registry.blobs import open_blobs
 from registry.client import Pair
 from registry.db.engine import open_database
 from registry.estimates import Posterior, posteriors_of
-from registry.outcomes import AppendResult, append_records
+from registry.outcomes import AppendResult, append_lines, append_records
 from registry.query.page import PAGE_SIZE, Page, run_query
 from registry.sets import TaskSetRevision, load_revision, resolve_query
 from registry.tasks import PushResult, fetch_task, push_tasks
@@ -51,6 +51,11 @@ class LocalRegistry:
 
     def append(self, records: Sequence[EpisodeRecord], *, run: str = "") -> AppendResult:
         return append_records(self.database, records, run=run)
+
+    def append_lines(
+        self, lines: Iterable[bytes], *, run: str = "", progress: Callable[[AppendResult], None] = lambda _: None
+    ) -> AppendResult:
+        return append_lines(self.database, lines, run=run, progress=progress)
 
     def posteriors(self, pairs: Iterable[Pair], *, lineage: str = "") -> dict[Pair, Posterior]:
         with self.database.reading() as session:

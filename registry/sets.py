@@ -15,6 +15,7 @@ from registry.db import Item, TaskSet
 from registry.derive.fold import chunks
 from registry.query import Query, parse
 from registry.query.page import matching_ids
+from registry.query.saved import expanded
 from registry.query.sql import find_lineage
 from registry.revisions import (
     SetEntry,
@@ -60,7 +61,7 @@ def resolve_query(session: Session, text: str, *, name: str = "") -> TaskSetRevi
     Without a name the set is called ``q-`` and the first 12 digits of its digest, and has one revision. A query that
     matches nothing resolves to no revision: number 0, no items, nothing stored.
     """
-    query = parse(text)
+    query = expanded(session, parse(text))
     ids, left_out = _admissible(session, query)
     lineage = find_lineage(session, query.policy)
     entries = entries_of(session, ids)
@@ -73,6 +74,26 @@ def resolve_query(session: Session, text: str, *, name: str = "") -> TaskSetRevi
         return TaskSetRevision(normal, latest.number, digest, entries, latest.query, left_out)
     revision = add_revision(session, normal, ids, digest=digest, query=str(query), lineage_id=lineage, parent=latest)
     return TaskSetRevision(normal, revision.number, digest, entries, str(query), left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class SetDiff:
+    """What one revision has and the other has not; ``kept`` counts what both have."""
+
+    added: tuple[SetEntry, ...]
+    removed: tuple[SetEntry, ...]
+    kept: int
+
+
+def compare(before: TaskSetRevision, after: TaskSetRevision) -> SetDiff:
+    """The difference of two revisions, each side in its own order."""
+    old = {(item.task_digest, item.verifier_digest) for item in before.items}
+    new = {(item.task_digest, item.verifier_digest) for item in after.items}
+    return SetDiff(
+        added=tuple(item for item in after.items if (item.task_digest, item.verifier_digest) not in old),
+        removed=tuple(item for item in before.items if (item.task_digest, item.verifier_digest) not in new),
+        kept=len(old & new),
+    )
 
 
 def load_revision(session: Session, reference: str) -> TaskSetRevision:

@@ -15,6 +15,7 @@ from registry.db import Item, Lineage, Standing
 from registry.query.ast import Query
 from registry.query.errors import QueryError
 from registry.query.parser import parse
+from registry.query.saved import expanded
 from registry.query.sql import Selection, compile_query
 
 PAGE_SIZE = 50
@@ -78,7 +79,7 @@ def run_query(
     Raises:
         QueryError: the query has a fault, or ``cursor`` is not one of this query's.
     """
-    query = parse(query) if isinstance(query, str) else query
+    query = expanded(session, parse(query) if isinstance(query, str) else query)
     size = max(1, min(size, MAX_PAGE_SIZE))
     selection = compile_query(session, query)
     if selection.nothing:
@@ -95,6 +96,7 @@ def run_query(
 
 def matching_ids(session: Session, query: Query, *, at_most: int) -> list[int]:
     """Ids of the first ``at_most`` items that match, in order."""
+    query = expanded(session, query)
     selection = compile_query(session, query)
     if selection.nothing:
         return []

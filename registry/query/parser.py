@@ -23,7 +23,7 @@ _LIMIT = re.compile(r"[1-9][0-9]{0,8}")
 _CHOICES = {"status": STATUSES, "flag": FLAGS, "verifier": VERIFIED}
 _TEXTS = frozenset({"tag", "family", "set"})
 _SPANS: dict[str, tuple[float, float]] = {"p": (0.0, 1.0), "n": (0.0, math.inf)}
-FIELDS = ("status", "tag", "flag", "p", "n", "policy", "family", "verifier", "set", "sort", "limit")
+FIELDS = ("status", "tag", "flag", "p", "n", "policy", "family", "verifier", "set", "saved", "sort", "limit")
 
 
 def parse(text: str) -> Query:
@@ -72,6 +72,10 @@ def _term(raw: RawTerm) -> Term:
     if raw.field in _TEXTS:
         values = tuple(value.text.lower() if raw.field != "set" else value.text for value in raw.values)
         return Term(raw.field, values, negated=raw.negated, column=raw.column)
+    if raw.field == "saved":
+        if raw.negated or len(raw.values) > 1:
+            raise QueryError("saved: takes one name and no minus", column=raw.column, length=len(raw.field))
+        return Term("saved", (raw.values[0].text,), column=raw.column)
     if raw.field in _SPANS:
         if len(raw.values) > 1:
             raise QueryError(f"{raw.field}: takes one range", column=raw.values[1].column, hint="write LOW..HIGH")

@@ -1,0 +1,5 @@
+"""``envsdk registry``: one command a file."""
+
+from registry.cli.app import app
+
+__all__ = ["app"]

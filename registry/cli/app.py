@@ -1,0 +1,40 @@
+"""The registry's commands under one name. Each command's file imports what it needs only when it is called."""
+
+from __future__ import annotations
+
+import typer
+
+from registry.cli import (
+    backup,
+    check,
+    diff,
+    export,
+    fit,
+    import_,
+    ingest,
+    pin,
+    push,
+    query,
+    rebuild,
+    save,
+    serve,
+    show,
+    token,
+)
+
+app = typer.Typer(no_args_is_help=True, help="Keep, query, calibrate and serve tasks.")
+app.command()(push.push)
+app.command()(query.query)
+app.command()(show.show)
+app.command()(save.save)
+app.command()(pin.pin)
+app.command()(diff.diff)
+app.command()(ingest.ingest)
+app.command()(fit.fit)
+app.command()(rebuild.rebuild)
+app.command()(check.check)
+app.command()(backup.backup)
+app.command()(export.export)
+app.command("import")(import_.import_)
+app.command()(serve.serve)
+app.add_typer(token.app, name="token")

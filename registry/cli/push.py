@@ -1,0 +1,59 @@
+"""``envsdk registry push``: put task directories into a registry, with the check reports that prove them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from envsdk.cli.envelope import BAD, success
+from envsdk.cli.options import JsonFlag, emit
+from registry.cli.options import RegistryOption, plain
+
+if TYPE_CHECKING:
+    from envsdk.checks.report import CheckReport
+    from envsdk.spec.model import Task
+
+
+def push(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Task directories, or folders of them.")],
+    *,
+    registry: RegistryOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Push tasks. What `envsdk check` passed enters as checked, the rest as drafts. Exit 1 where one is rejected.
+
+    Example: envsdk check tasks/ && envsdk registry push tasks/
+    """
+    from envsdk.spec.load import load_tasks
+    from registry.client import open_registry
+    from registry.outcomes import Rejected
+
+    loaded = load_tasks(paths)
+    reports = [report for task in loaded.tasks if (report := _kept_report(task)) is not None]
+    with open_registry(registry) as opened:
+        result = opened.push(loaded.tasks, reports)
+    rejected = [Rejected(item.path, item.code, item.why) for item in loaded.rejected] + list(result.rejected)
+    lines = [f"✔ {item.slug} {item.verified if item.verified != 'none' else 'draft'}" for item in result.pushed]
+    lines += [f"✘ {item.which} {item.code}: {item.why}" for item in rejected]
+    drafts = sum(item.verified != "checked" for item in result.pushed)
+    if drafts:
+        typer.echo(
+            f"{drafts} of {len(result.pushed)} are drafts: run `envsdk check` on them, then push again", err=True
+        )
+    emit(success(pushed=plain(result.pushed), rejected=plain(rejected)), as_json=as_json, text="\n".join(lines))
+    if rejected:
+        raise typer.Exit(BAD)
+
+
+def _kept_report(task: Task) -> CheckReport | None:
+    """The report that `envsdk check` kept for this very content, from whichever sandbox."""
+    from envsdk.checks import kept
+    from envsdk.checks.catalogue import choose
+
+    asked = [check.id for check in choose(None)]
+    for sandbox in ("docker", "bubblewrap", ""):
+        if (report := kept.find(task, asked, sandbox)) is not None:
+            return report
+    return None

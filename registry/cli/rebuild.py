@@ -1,0 +1,28 @@
+"""``envsdk registry rebuild``: derive every estimate and state again from the outcomes."""
+
+from __future__ import annotations
+
+import typer
+
+from envsdk.cli.envelope import BAD, success
+from envsdk.cli.options import JsonFlag, emit
+from registry.cli.options import RegistryOption, open_local
+
+
+def rebuild(*, registry: RegistryOption = None, as_json: JsonFlag = False) -> None:
+    """Rebuild what is derived. Exit 1 where it came out otherwise than it was: the old rows were wrong.
+
+    Example: envsdk registry rebuild
+    """
+    from registry.derive.rebuild import rebuild as run
+
+    def heard(done: int, total: int) -> None:
+        typer.echo(f"{done:,} of {total:,} outcomes", err=True)
+
+    with open_local(registry) as opened, opened.database.writing() as session:
+        result = run(session, heard=heard)
+    said = "the same as before" if result.same else "NOT the same as before; the rebuilt rows are kept"
+    envelope = success(outcomes=result.outcomes, standings=result.standings, same=result.same)
+    emit(envelope, as_json=as_json, text=f"{result.standings} standings from {result.outcomes} outcomes: {said}")
+    if not result.same:
+        raise typer.Exit(BAD)
