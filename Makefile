@@ -11,7 +11,7 @@ setup: ## make .venv, the base image and the small model, and start a Docker eng
 	@scripts/setup.sh
 
 demo: ## from nothing to a model that has learned, with a report to read (up to 15 minutes beside downloads)
-	@scripts/with.sh sandboxes -- scripts/demo.sh $(ARGS)
+	@scripts/with.sh sandboxes -- python scripts/demo.py $(ARGS)
 
 test: ## run every test; ARGS="-k name tests/unit" picks some
 	@scripts/with.sh sandboxes postgres browser -- scripts/test.sh $(ARGS)

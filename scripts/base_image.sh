@@ -13,13 +13,12 @@ RECIPE_VERSION="1 $SUITE $PACKAGES"  # raise the number when furnish() changes
 
 furnish() {
     local tree="$1"
-    chroot "$tree" useradd --create-home --uid 1000 --shell /bin/sh agent
-    mkdir -p "$tree/app" "$tree/logs/verifier" "$tree/tests"
-    chroot "$tree" chown agent:agent /app
-    rm -rf "$tree"/var/cache/apt/archives/*.deb "$tree"/var/lib/apt/lists/* "$tree"/var/log/*.log
-    # The engine and bubblewrap mount their own: an image must not carry the build machine's.
-    : >"$tree/etc/resolv.conf"
-    echo "$RECIPE_VERSION" >"$tree/etc/envsdk-base"
+    chroot "$tree" useradd --create-home --uid 1000 --shell /bin/sh agent &&
+        mkdir -p "$tree/app" "$tree/logs/verifier" "$tree/tests" &&
+        chroot "$tree" chown agent:agent /app &&
+        rm -rf "$tree"/var/cache/apt/archives/*.deb "$tree"/var/lib/apt/lists/* "$tree"/var/log/*.log &&
+        : >"$tree/etc/resolv.conf" && # sandboxes mount their own: an image must not carry the build machine's
+        echo "$RECIPE_VERSION" >"$tree/etc/envsdk-base"
 }
 
 make_tree() {
@@ -38,24 +37,23 @@ make_tree() {
         warn "debootstrap failed with mirror $MIRROR (ENVSDK_DEBIAN_MIRROR names another)"
         return 3
     }
-    furnish "$growing"
-    rm -rf --one-file-system "$TREE"
-    mv "$growing" "$TREE"
+    furnish "$growing" || die 4 "the base image's file tree could not be furnished" "see the message above"
+    rm -rf --one-file-system "$TREE" && mv "$growing" "$TREE"
 }
+
+engine_recipe() { docker image inspect --format '{{index .Config.Labels "envsdk.recipe"}}' "$IMAGE" 2>/dev/null; }
 
 import_image() {
     have docker && timeout 20 docker version >/dev/null 2>&1 || return 0
-    local recipe
-    recipe="$(docker image inspect --format '{{index .Config.Labels "envsdk.recipe"}}' "$IMAGE" 2>/dev/null || true)"
-    [[ $recipe != "$RECIPE_VERSION" ]] || return 0
+    [[ "$(engine_recipe || true)" != "$RECIPE_VERSION" ]] || return 0
     say "importing $IMAGE into the Docker engine"
     tar --numeric-owner -C "$TREE" -c . |
         docker import --change 'CMD ["/bin/sh"]' --change "LABEL envsdk.recipe=\"$RECIPE_VERSION\"" - "$IMAGE" >&2
 }
 
 both() {
-    make_tree
-    import_image
+    if make_tree; then import_image
+    else have docker && engine_recipe >/dev/null || return 3; fi
 }
 
 with_lock "$TREE.lock" both

@@ -3,6 +3,8 @@
 Each stage is one or more ``envsdk`` commands, printed before they run. A finished stage leaves a marker in the folder
 ``demo/``, so that an interrupted demonstration goes on where it stopped; a stage whose commands changed is done again,
 and with it all after it. Remove the folder to begin anew.
+
+    python scripts/demo.py [--settings FILE] [--folder DIR]
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import time

@@ -10,7 +10,7 @@ FOLDER="${2:?usage: scripts/postgres.sh start|stop FOLDER}"
 
 tool() {
     have "$1" && { command -v "$1"; return; }
-    compgen -G "/usr/lib/postgresql/*/bin/$1" | sort -V | tail -n 1
+    compgen -G "/usr/lib/postgresql/*/bin/$1" | sort -V | tail -n 1 || true
 }
 
 # The server refuses to run as root; its package brings a user for it.
