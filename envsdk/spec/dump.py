@@ -17,6 +17,7 @@ import tomlkit
 from tomlkit.container import Container
 from tomlkit.items import Table as TomlTable
 
+from envsdk.digest import canonical
 from envsdk.errors import SpecError
 from envsdk.spec.contents import FileContent, new_directory, read_contents, write_contents
 from envsdk.spec.directory import open_directory
@@ -26,6 +27,7 @@ from envsdk.spec.model import ContainerSpec, Task, TaskSpec
 from envsdk.spec.problems import spec_error
 
 _HARBOR_NETWORK = {ours: theirs for theirs, ours in NETWORKS.items()}
+_EMPTY_BY_DEFAULT = {"description", "family", "system", "entry"}
 Tables = dict[str, Any]
 
 
@@ -119,12 +121,12 @@ def _edit(target: TomlTable | Container | Any, old: Mapping[str, Any], new: Mapp
     for key in set(old) - set(new):
         target.pop(key, None)
     for key, value in new.items():
-        if key in old and old[key] == value:
+        if (key in old and old[key] == value) or (key in target and _same(target[key], value)):
             continue
         if isinstance(value, dict) and isinstance(target.get(key), dict):
             before = old.get(key)
             _edit(target[key], before if isinstance(before, dict) else {}, value)
-        elif value in (None, {}, [], "") and key not in target:
+        elif key not in target and _says_nothing(key, value):
             continue
         elif value is None:
             target.pop(key, None)
@@ -133,16 +135,26 @@ def _edit(target: TomlTable | Container | Any, old: Mapping[str, Any], new: Mapp
 
 
 def _pruned(value: Tables) -> Tables:
-    """Without absent values and empty tables, lists and texts: they mean the same as nothing."""
+    """Without what means the same as nothing."""
     kept: Tables = {}
     for key, item in value.items():
         inner = _pruned(item) if isinstance(item, dict) else item
         if isinstance(inner, list):
             inner = [_pruned(row) if isinstance(row, dict) else row for row in inner]
-        if inner is None or (isinstance(inner, dict | list | str) and not inner):
-            continue
-        kept[key] = inner
+        if not _says_nothing(key, inner):
+            kept[key] = inner
     return kept
+
+
+def _same(item: Any, value: Any) -> bool:
+    """The document says it already, if in another spelling (``1`` and ``1.0``, not ``1`` and ``true``)."""
+    plain = item.unwrap() if hasattr(item, "unwrap") else item
+    return canonical(plain) == canonical(value)
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    """Absent, an empty table or list, or a text that is empty by default; in a free table empty is a value."""
+    return value is None or value in ({}, []) or (value == "" and key in _EMPTY_BY_DEFAULT)
 
 
 def task_tables(spec: TaskSpec) -> Tables:

@@ -28,7 +28,11 @@ def _as_rewards(value: Any) -> Any:
     return {"reward": value} if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-UserName = Annotated[str, BeforeValidator(_as_text)]
+def _as_artifact(value: Any) -> Any:
+    return {"source": value} if isinstance(value, str) else value
+
+
+UserName = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=str | int)]
 
 
 class Table(BaseModel):
@@ -134,15 +138,14 @@ class SolutionTable(Table):
 
 
 class ArtifactTable(Table):
-    """What a fresh verifier box is given; a plain string is its ``source``."""
+    """What a fresh verifier box is given."""
 
     source: str
     destination: str | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _plain_path(cls, value: Any) -> Any:
-        return {"source": value} if isinstance(value, str) else value
+
+Artifact = Annotated[ArtifactTable, BeforeValidator(_as_artifact, json_schema_input_type=ArtifactTable | str)]
+"""An artifact; a plain string is its ``source``."""
 
 
 class StepTable(Table):
@@ -151,9 +154,11 @@ class StepTable(Table):
     name: str
     agent: AgentTable = AgentTable()
     verifier: VerifierTable = VerifierTable()
-    min_reward: Annotated[dict[str, float] | None, BeforeValidator(_as_rewards)] = None
+    min_reward: Annotated[
+        dict[str, float] | None, BeforeValidator(_as_rewards, json_schema_input_type=dict[str, float] | float | None)
+    ] = None
     healthcheck: HealthcheckTable | None = None
-    artifacts: list[ArtifactTable] = []
+    artifacts: list[Artifact] = []
 
 
 class AuthorTable(Table):
@@ -245,7 +250,7 @@ class TaskToml(Table):
     version: UserName | None = None
     source: str | None = None
     multi_step_reward_strategy: Literal["mean", "final"] | None = None
-    artifacts: list[ArtifactTable] = []
+    artifacts: list[Artifact] = []
     task: NameTable = NameTable()
     metadata: MetadataTable = MetadataTable()
     agent: AgentTable = AgentTable()
