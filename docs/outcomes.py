@@ -12,14 +12,14 @@ from envsdk.outcome.table import Rule, outcome_table
 PAGE = Path(__file__).parent / "reference" / "outcomes.md"
 HEAD = """# Outcomes
 
-Every episode records why it ended: a class, and a cause under it. Both follow from facts that the model cannot write, by
-the table in `envsdk/outcome/table.yaml`; the facts are stored with the episode, so that the table can be applied again
-(`envsdk outcomes reclassify RUN`). This page is written from the table by `python docs/outcomes.py`.
+Every episode records why it ended: a class, and a cause under it. Both follow from facts that the model cannot write,
+by the table in `envsdk/outcome/table.yaml`; the facts are stored with the episode, so that the table can be applied
+again (`envsdk outcomes reclassify RUN`). This page is written from the table by `python docs/outcomes.py`.
 
-Two rules are behind all rows. An end that the *model* caused is graded on the state it left, whatever the end: its reward
-decides between success and failure, and where nothing is left to grade, the bottom of the range counts. An end that the
-*machinery* caused is excluded whatever a verifier says about the state. A fact that was not observed is never read as
-"no": where it would decide, the outcome is unknown, and every unknown is listed.
+Two rules are behind all rows. An end that the *model* caused is graded on the state it left, whatever the end: its
+reward decides between success and failure, and where nothing is left to grade, the bottom of the range counts. An end
+that the *machinery* caused is excluded whatever a verifier says about the state. A fact that was not observed is never
+read as "no": where it would decide, the outcome is unknown, and every unknown is listed.
 
 ## What follows from a class
 
@@ -65,8 +65,8 @@ def _consequences() -> str:
 
 def _exception() -> str:
     return (
-        "\nOne exception: with cause `tokens_lost` the class is by reward and it counts in evaluation, but it is in neither"
-        "\ngradient nor baseline.\n"
+        "\nOne exception: with cause `tokens_lost` the class is by reward and it counts in evaluation, but it is in"
+        "\nneither gradient nor baseline.\n"
     )
 
 
