@@ -48,8 +48,14 @@ class Handle:
 class Anything:
     """Stands for every name of envsdk: a decorator that gives back its function, and otherwise nothing."""
 
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
     def __call__(self, *args: Any, **options: Any) -> Any:
-        return args[0] if len(args) == 1 and not options and isinstance(args[0], types.FunctionType) else self
+        is_decorated = len(args) == 1 and not options and isinstance(args[0], types.FunctionType)
+        if is_decorated and self._name == "oracle":
+            return Anything()  # @oracle(task) is given the task, and only then the function it decorates
+        return args[0] if is_decorated else self
 
     def __getattr__(self, name: str) -> Anything:
         if name.startswith("__"):
@@ -70,7 +76,7 @@ class Stub(types.ModuleType):
     def __getattr__(self, name: str) -> Anything:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Anything()
+        return Anything(name)
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
