@@ -9,9 +9,13 @@ and with it all after it. Remove the folder to begin anew.
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import json
 import os
 import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,11 +25,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from envsdk.errors import PrerequisiteError
+from envsdk.prerequisites import disk
+from envsdk.sandboxes import open_provider
+
 ROOT = Path(__file__).resolve().parents[1]
-SETTINGS = Path(__file__).with_name("demo.toml")
-FOLDER = ROOT / "demo"
 ENVSDK = str(Path(sys.executable).with_name("envsdk"))
-INTERRUPTED = 130
+GOOD, BAD, MISSING, UNDECIDED, INTERRUPTED = 0, 1, 3, 4, 130
 
 
 class StageError(Exception):
@@ -34,15 +40,6 @@ class StageError(Exception):
     def __init__(self, stage: str, status: int) -> None:
         super().__init__(stage)
         self.stage, self.status = stage, status
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One step: ``commands`` gives what to run from the results of the stages before it."""
-
-    name: str
-    title: str
-    commands: Callable[[Results], list[list[str]]]
 
 
 @dataclass
@@ -56,76 +53,133 @@ class Results:
         return self.envelopes[stage][-1]
 
 
-def stages(settings: dict[str, Any]) -> Iterator[Stage]:
+@dataclass(frozen=True)
+class Stage:
+    """One step.
+
+    Attributes:
+        commands: what to run, from the results of the stages before it.
+        makes: what the commands write and would stumble over; removed before they run again.
+        resumes: a folder that, where it exists, means that ``--resume`` goes on with what is in it.
+    """
+
+    name: str
+    title: str
+    commands: Callable[[Results], list[list[str]]]
+    makes: tuple[Path, ...] = ()
+    resumes: Path | None = None
+
+
+def stages(settings: dict[str, Any], settings_file: Path, folder: Path) -> Iterator[Stage]:
     """The demonstration, in order."""
     demo, model = settings["demo"], settings["train"]["model"]
-    run_dir, tasks, held_out = FOLDER / "run", FOLDER / "tasks", FOLDER / "held-out"
+    tasks, held_out, runs = folder / "tasks", folder / "held-out", folder / "runs"
 
     def draw(_: Results) -> list[list[str]]:
         return [
-            ["draw", family["name"], str(folder), *_levels(family), "--seeds", family[seeds], *tag]
+            ["draw", family["name"], str(dest), *_levels(family), "--seeds", family[seeds], *tag]
             for family in demo["families"]
-            for folder, seeds, tag in ((tasks, "train", []), (held_out, "held_out", ["--tag", "held-out"]))
+            for dest, seeds, tag in ((tasks, "train", []), (held_out, "held_out", ["--tag", "held-out"]))
         ]
 
-    yield Stage("draw", "draw tasks to train on, and others to hold out", draw)
-    yield Stage("check", "prove the verifiers", lambda _: [["check", str(tasks), str(held_out)]])
-    yield Stage("push", "put the tasks into a registry", lambda _: [["registry", "push", str(tasks), str(held_out)]])
+    def evaluate(results: Results, trained: str, out: Path) -> list[list[str]]:
+        pinned = results.last("pin")
+        which = ["--set", f"{pinned['set']}@{pinned['revision']}", "--model", trained]
+        return [["eval", *which, "-n", str(demo["eval_episodes"]), "--out", str(out)]]
+
+    before, after = folder / "before.jsonl", folder / "after.jsonl"
+    train = ["train", "--query", demo["query"], "--config", str(settings_file), "--runs", str(runs), "--name", "train"]
+    calibrate = ["registry", "calibrate", demo["query"], "--policy", f"vllm:{model}"]
+    pin = ["registry", "pin", "tag:held-out", "--name", "held-out"]
+    both = [str(tasks), str(held_out)]
+    yield Stage("draw", "draw tasks to train on, and others to hold out", draw, makes=(tasks, held_out))
+    yield Stage("check", "prove their verifiers", lambda _: [["check", *both]])
+    yield Stage("push", "put them into a registry", lambda _: [["registry", "push", *both]])
+    yield Stage("pin", "pin the held-out tasks as a set", lambda _: [pin])
+    yield Stage("calibrate", "measure how hard the tasks are, with vLLM episodes", lambda _: [calibrate])
     yield Stage(
-        "calibrate",
-        "measure how hard the tasks are, with vLLM episodes",
-        lambda _: [["registry", "calibrate", demo["query"], "--policy", f"vllm:{model}"]],
+        "before", "evaluate on held-out tasks, before", lambda done: evaluate(done, model, before), makes=(before,)
     )
-    evaluate = ["eval", "--set", "held-out", "--episodes", str(demo["eval_episodes"])]
-    yield Stage("before", "evaluate on the held-out tasks, before", lambda _: [[*evaluate, "--model", model]])
-    train = ["train", "--query", demo["query"], "--config", str(SETTINGS), "--run-dir", str(run_dir), "--resume"]
-    yield Stage("train", "train: generation and learning overlap", lambda _: [train])
+    yield Stage("train", "train: generation and learning overlap", lambda _: [train], resumes=runs / "train")
     yield Stage(
         "after",
-        "evaluate on the held-out tasks, after",
-        lambda results: [[*evaluate, "--model", str(Path(results.last("train")["run_dir"]) / "model")]],
+        "evaluate on the same tasks, after",
+        lambda done: evaluate(done, str(Path(done.last("train")["run_dir"]) / "model"), after),
+        makes=(after,),
     )
-    yield Stage("report", "write the report", lambda results: [["report", results.last("train")["run_dir"]]])
+    yield Stage("report", "write the report", lambda done: [["report", str(done.last("train")["run_dir"])]])
 
 
 def _levels(family: dict[str, Any]) -> list[str]:
     return [part for level in family["level"] for part in ("--level", level)]
 
 
-def run_stage(stage: Stage, number: str, results: Results) -> None:
-    """Run a stage, or read its marker where the same commands have ended well before.
+def run_stage(stage: Stage, number: str, results: Results, folder: Path) -> bool:
+    """Run a stage and tell that it ran, or read its marker where the same commands have ended well before.
 
     Raises:
         StageError: a command failed.
     """
     commands = stage.commands(results)
-    marker = FOLDER / "done" / f"{stage.name}.json"
+    marker = folder / "done" / f"{stage.name}.json"
     stored = json.loads(marker.read_text(encoding="utf-8")) if marker.is_file() else {}
     if stored.get("commands") == commands:
         say(f"[{number}] {stage.title}: done before")
         results.envelopes[stage.name] = stored["envelopes"]
-        return
-    marker.unlink(missing_ok=True)
+        return False
     say(f"[{number}] {stage.title}")
+    for made in stage.makes:
+        shutil.rmtree(made) if made.is_dir() else made.unlink(missing_ok=True)
+    going_on = stage.resumes is not None and (stage.resumes / "checkpoints").is_dir()
+    if stage.resumes is not None and not going_on:
+        shutil.rmtree(stage.resumes, ignore_errors=True)
     began = time.monotonic()
-    envelopes = [run_command(stage.name, command) for command in commands]
+    envelopes = [run_command(stage.name, [*command, "--resume"] if going_on else command) for command in commands]
     results.envelopes[stage.name] = envelopes
     growing = marker.with_suffix(".growing")
     growing.write_text(json.dumps({"commands": commands, "envelopes": envelopes}), encoding="utf-8")
     growing.replace(marker)
     say(f"[{number}] {stage.title}: {time.monotonic() - began:.0f} s")
+    return True
 
 
 def run_command(stage: str, command: list[str]) -> dict[str, Any]:
-    """Run one ``envsdk`` command; its progress goes to our stderr, its envelope is returned."""
-    print(f"  $ envsdk {shlex.join(command)}", file=sys.stderr, flush=True)
-    done = subprocess.run([ENVSDK, *command, "--json"], stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
-    lines = done.stdout.strip().splitlines()
-    if done.returncode != 0 or not lines:
-        for error in json.loads(lines[-1]).get("errors", []) if lines else []:
-            print(f"  {error['code']}: {error['message']}", file=sys.stderr)
-        raise StageError(stage, done.returncode or 4)
+    """Run one ``envsdk`` command; its progress goes to our stderr, its envelope is returned.
+
+    An interrupt reaches the command too, which closes its engines and sandboxes before it ends: it is waited for, never
+    killed.
+    """
+    print(f"    $ envsdk {shlex.join(command)}", file=sys.stderr, flush=True)
+    handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with subprocess.Popen([ENVSDK, *command, "--json"], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+            signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
+            lines = process.communicate()[0].strip().splitlines()
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if process.returncode in {INTERRUPTED, -signal.SIGINT, -signal.SIGTERM}:
+        raise KeyboardInterrupt
+    if process.returncode != GOOD or not lines:
+        raise StageError(stage, process.returncode or UNDECIDED)
     return dict(json.loads(lines[-1]))
+
+
+def conclude(results: Results, folder: Path) -> int:
+    """Say what was learned and where to look; the status tells whether the model is better beyond its interval."""
+    before, after = results.last("before"), results.last("after")
+    train = results.last("train")
+    better = after["low"] > before["high"]
+    say("what came of it")
+    for name, found in (("before", before), ("after", after)):
+        rate, low, high = (f"{100 * found[key]:.1f}" for key in ("pass_rate", "low", "high"))
+        print(f"    {name:7} {rate:>5} %  (95 % interval {low} to {high}; {found['n']} episodes)", file=sys.stderr)
+    print(f"    training: {train['steps']} steps, outcomes {train['outcomes']}", file=sys.stderr)
+    print(f"    the report:   {Path(train['run_dir']) / 'report.html'}", file=sys.stderr)
+    print(f"    the registry: make serve    ({folder / 'registry.sqlite'})", file=sys.stderr)
+    if not better:
+        say("the model is not better than before beyond the intervals")
+    return GOOD if better else BAD
 
 
 def say(text: str) -> None:
@@ -133,24 +187,46 @@ def say(text: str) -> None:
     print(f"==> {text}", file=sys.stderr, flush=True)
 
 
-def main() -> int:
+async def sandbox() -> str:
+    """The back end that the commands will choose. Raises `PrerequisiteError` where there is none."""
+    provider = open_provider()
+    await provider.close()
+    return provider.name
+
+
+def main(settings_file: Path, folder: Path) -> int:
     """Run everything that is not done yet; the exit status of the command line's table."""
-    settings = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
-    FOLDER.joinpath("done").mkdir(parents=True, exist_ok=True)
-    os.environ["ENVSDK_REGISTRY"] = f"sqlite:///{FOLDER / 'registry.sqlite'}"
+    settings = tomllib.loads(settings_file.read_text(encoding="utf-8"))
+    room = disk()
+    if room.state != "ok":
+        say(f"disk_full: {room.detail} ({room.fix})")
+        return MISSING
+    try:
+        say(f"sandboxes: {asyncio.run(sandbox())}")
+    except PrerequisiteError as error:
+        say(f"{error.code}: {error}")
+        return MISSING
+    folder.joinpath("done").mkdir(parents=True, exist_ok=True)
+    os.environ["ENVSDK_REGISTRY"] = f"sqlite:///{folder / 'registry.sqlite'}"
     results = Results()
-    everything = list(stages(settings))
+    everything = list(stages(settings, settings_file, folder))
     try:
         for number, stage in enumerate(everything, start=1):
-            run_stage(stage, f"{number}/{len(everything)}", results)
+            if run_stage(stage, f"{number}/{len(everything)}", results, folder):
+                for later in everything[number:]:
+                    (folder / "done" / f"{later.name}.json").unlink(missing_ok=True)
     except KeyboardInterrupt:
         say("interrupted; `make demo` goes on where this stopped")
         return INTERRUPTED
     except StageError as failed:
         say(f"the stage {failed.stage!r} failed with status {failed.status}; `make demo` tries it again")
         return failed.status
-    return 0
+    return conclude(results, folder)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = argparse.ArgumentParser(description="Run the demonstration.")
+    parser.add_argument("--settings", type=Path, default=Path(__file__).with_name("demo.toml"))
+    parser.add_argument("--folder", type=Path, default=ROOT / "demo")
+    given = parser.parse_args()
+    sys.exit(main(given.settings.absolute(), given.folder.absolute()))
