@@ -14,9 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import hypothesis
 import pytest
 
 from envsdk import prerequisites
+
+# A deadline on an example is an assertion on the machine's load.
+hypothesis.settings.register_profile("no_deadline", deadline=None)
+hypothesis.settings.load_profile("no_deadline")
 
 MISSING = "not available: "
 ALLOWED = "pending:"
