@@ -25,7 +25,7 @@ serve: ## open the demonstration's registry as a web site; PORT=8000
 docs: ## build the documentation into docs/_build/html
 	@scripts/with.sh -- sphinx-build -W --keep-going -b html docs docs/_build/html
 
-bench: ## run the benchmarks behind the headline figures; ARGS names one
+bench: ## list the benchmarks behind the headline figures; ARGS="NAME ..." runs one
 	@scripts/with.sh sandboxes postgres -- scripts/bench.sh $(ARGS)
 
 conform: ## run the case files under a folder: make conform CASES=DIR
