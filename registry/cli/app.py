@@ -6,6 +6,7 @@ import typer
 
 from registry.cli import (
     backup,
+    calibrate,
     check,
     diff,
     export,
@@ -30,6 +31,7 @@ app.command()(save.save)
 app.command()(pin.pin)
 app.command()(diff.diff)
 app.command()(ingest.ingest)
+app.command()(calibrate.calibrate)
 app.command()(fit.fit)
 app.command()(rebuild.rebuild)
 app.command()(check.check)

@@ -1,0 +1,208 @@
+"""Measure tasks with real episodes: four at a time until one class is certain, at most 32 (`saturation.screening`).
+
+Every look is appended to the registry before the next is taken, and what ended of a look that is cancelled, too:
+running the same again goes on from there. Episodes that were not graded enter nothing; a task that gets no grade in
+two looks running is given up, with the verdict ``uncertain``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envsdk.episode.agents import Agent
+from envsdk.episode.group import run_group
+from envsdk.episode.record import EpisodeRecord
+from envsdk.sandboxes.base import SandboxProvider
+from envsdk.spec.load import load_task
+from envsdk.spec.model import Task
+from registry.client import RegistryClient
+from registry.estimates import Posterior
+from registry.query.page import QueryItem
+from registry.saturation.posterior import Beta, regions
+from registry.saturation.screening import AT_MOST, STEP, Verdict, certain_class
+
+_EMPTY_LOOKS = 2
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What measuring one task came to; ``n`` graded and ``ungraded`` episodes were spent on it now."""
+
+    slug: str
+    task_digest: str
+    verifier_digest: str
+    verdict: Verdict
+    mean: float
+    low: float
+    high: float
+    n: int
+    ungraded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``eta_s`` is `None` until a task is done; it takes the episodes a task so far needed as those to come."""
+
+    done: int
+    tasks: int
+    episodes: int
+    elapsed_s: float
+    eta_s: float | None
+
+
+@dataclass(slots=True)
+class Campaign:
+    """One run of measuring, as it goes: what was spent, and what a fixed 32 episodes a task would have taken more."""
+
+    tasks: int
+    started: float = field(default_factory=time.monotonic)
+    measured: list[Measured] = field(default_factory=list)
+    episodes: int = 0
+    generated_tokens: int = 0
+
+    @property
+    def fixed(self) -> int:
+        """Episodes that a fixed number a task would have taken for the tasks that are done."""
+        return AT_MOST * len(self.measured)
+
+    def progress(self) -> Progress:
+        """Where it stands."""
+        elapsed = time.monotonic() - self.started
+        done = len(self.measured)
+        return Progress(
+            done, self.tasks, self.episodes, elapsed, elapsed / done * (self.tasks - done) if done else None
+        )
+
+
+def candidates(registry: RegistryClient, q: str) -> tuple[list[QueryItem], list[QueryItem]]:
+    """What a query finds, split into tasks to measure and those left out: drafts and broken ones teach nothing."""
+    found: list[QueryItem] = []
+    cursor = None
+    while True:
+        page = registry.query(q, limit=_PAGE, cursor=cursor)
+        found += page.items
+        cursor = page.next
+        if cursor is None:
+            break
+    good = [item for item in found if item.verified == "checked" and not item.broken]
+    return good, [item for item in found if item.verified != "checked" or item.broken]
+
+
+async def measure(
+    registry: RegistryClient,
+    items: Sequence[QueryItem],
+    *,
+    agent: Callable[[Task, int], Agent],
+    lineage: str,
+    provider: SandboxProvider | None,
+    folder: Path,
+    run: str,
+    concurrency: int = 32,
+    heard: Callable[[Campaign], None] = lambda _: None,
+) -> Campaign:
+    """Screen ``items``; cancelling it keeps what was appended.
+
+    Args:
+        registry: where tasks come from and outcomes go.
+        items: what to measure.
+        agent: makes the agent of a task's episode, by its number within this run.
+        lineage: whose posterior decides.
+        provider: where sandboxes come from.
+        folder: where task directories are written.
+        run: name under which the outcomes are kept.
+        concurrency: episodes at a time.
+        heard: told after every look.
+    """
+    campaign = Campaign(tasks=len(items))
+    slots = asyncio.Semaphore(max(1, concurrency // STEP))
+    pairs = [(item.task_digest, item.verifier_digest) for item in items]
+    known = await asyncio.to_thread(registry.posteriors, pairs, lineage=lineage)
+
+    async def one(item: QueryItem) -> None:
+        async with slots:
+            posterior = known[item.task_digest, item.verifier_digest]
+            if _verdict(posterior) == "uncertain":
+                task = await asyncio.to_thread(_fetched, registry, item, folder)
+                screening = _Screening(registry, task, agent, provider, lineage, run, campaign, heard)
+                measured = await screening.go(posterior)
+            else:
+                measured = _measured(item, posterior, 0, 0)
+            campaign.measured.append(measured)
+            heard(campaign)
+
+    async with asyncio.TaskGroup() as group:
+        for item in items:
+            group.create_task(one(item))
+    return campaign
+
+
+@dataclass(frozen=True, slots=True)
+class _Screening:
+    registry: RegistryClient
+    task: Task
+    agent: Callable[[Task, int], Agent]
+    provider: SandboxProvider | None
+    lineage: str
+    run: str
+    campaign: Campaign
+    heard: Callable[[Campaign], None]
+
+    async def go(self, posterior: Posterior) -> Measured:
+        n = ungraded = empty = 0
+        while n < AT_MOST and empty < _EMPTY_LOOKS and _verdict(posterior) == "uncertain":
+            first = n + ungraded
+            records = await self._look(first, STEP - n % STEP)
+            posterior = await self._append(records)
+            graded = sum(record.outcome.graded for record in records)
+            n, ungraded = n + graded, ungraded + len(records) - graded
+            empty = 0 if graded else empty + 1
+            self.heard(self.campaign)
+        return _measured(self.task, posterior, n, ungraded)
+
+    async def _look(self, first: int, size: int) -> list[EpisodeRecord]:
+        ended: list[EpisodeRecord] = []
+
+        def next_agent(place: int) -> Agent:
+            return self.agent(self.task, first + place)
+
+        try:
+            return await run_group(self.task, next_agent, self.provider, size, on_record=ended.append)
+        except asyncio.CancelledError:
+            self.registry.append(ended, run=self.run)  # in this thread: nothing may be awaited any more
+            raise
+
+    async def _append(self, records: Sequence[EpisodeRecord]) -> Posterior:
+        pair = (self.task.digests.task, self.task.digests.verifier)
+        await asyncio.to_thread(self.registry.append, records, run=self.run)
+        self.campaign.episodes += len(records)
+        self.campaign.generated_tokens += sum(turn.generated_tokens for record in records for turn in record.turns)
+        found = await asyncio.to_thread(self.registry.posteriors, [pair], lineage=self.lineage)
+        return found[pair]
+
+
+def _verdict(posterior: Posterior) -> Verdict:
+    return certain_class(regions(Beta(posterior.alpha, posterior.beta)))
+
+
+def _measured(of: QueryItem | Task, posterior: Posterior, n: int, ungraded: int) -> Measured:
+    digests = (of.digests.task, of.digests.verifier) if isinstance(of, Task) else (of.task_digest, of.verifier_digest)
+    return Measured(
+        of.slug,
+        *digests,
+        verdict=_verdict(posterior),
+        mean=posterior.mean,
+        low=posterior.low,
+        high=posterior.high,
+        n=n,
+        ungraded=ungraded,
+    )
+
+
+def _fetched(registry: RegistryClient, item: QueryItem, folder: Path) -> Task:
+    place = folder / f"{item.task_digest[:16]}-{item.verifier_digest[:8]}"
+    return load_task(place) if place.is_dir() else registry.fetch(item.task_digest, item.verifier_digest, place)

@@ -1,0 +1,147 @@
+"""``envsdk registry calibrate``: measure the tasks of a query with real episodes of a policy."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from envsdk.cli.envelope import INTERRUPTED, failure, success
+from envsdk.cli.options import JsonFlag, emit
+from envsdk.errors import EnvsdkError, PrerequisiteError
+from registry.cli.options import RegistryOption, plain, rate, table
+
+if TYPE_CHECKING:
+    from envsdk.policy import Policy
+    from registry.calibration.measure import Campaign
+    from registry.client import RegistryClient
+    from registry.query.page import QueryItem
+
+_SAY_EVERY_S = 2.0
+
+
+def calibrate(
+    q: Annotated[str, typer.Argument(metavar="QUERY", help="Which tasks; drafts and broken ones are left out.")],
+    *,
+    policy: Annotated[str, typer.Option(help="vllm:MODEL or openai:URL#MODEL.")],
+    concurrency: Annotated[int, typer.Option(min=1, help="Episodes at a time.")] = 32,
+    sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; else the first that works.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; run nothing.")] = False,
+    registry: RegistryOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Screen tasks by fours until a class is certain, at most 32. Interrupted, it keeps what ended; run it again.
+
+    Example: envsdk registry calibrate "status:checked family:upper-word" --policy vllm:smollm2
+    """
+    from registry.calibration.measure import Campaign, candidates
+    from registry.client import open_registry
+
+    with open_registry(registry) as opened:
+        items, left_out = candidates(opened, q)
+        for item in left_out[:10]:
+            typer.echo(f"left out: {item.slug} ({'broken' if item.broken else item.status})", err=True)
+        typer.echo(_estimate(len(items)), err=True)
+        campaign = Campaign(tasks=len(items))
+        interrupted = False
+        if items and not dry_run:
+            campaign, interrupted = asyncio.run(_run(opened, items, policy, concurrency, sandbox))
+    _report(campaign, left_out=len(left_out), interrupted=interrupted, as_json=as_json)
+
+
+def _estimate(tasks: int) -> str:
+    from registry.saturation.screening import AT_MOST, STEP
+
+    return (
+        f"{tasks} tasks: from {tasks * STEP} to {tasks * AT_MOST} episodes, about {tasks * 15} on public benchmarks "
+        f"(a fixed number would take {tasks * AT_MOST})"
+    )
+
+
+async def _run(
+    registry: RegistryClient, items: list[QueryItem], name: str, concurrency: int, sandbox: str | None
+) -> tuple[Campaign, bool]:
+    from envsdk.episode.conversation import ConversationAgent
+    from envsdk.policies.find import open_policy
+    from envsdk.sandboxes import open_provider
+    from registry.calibration.measure import Campaign, measure
+
+    policy: Policy = open_policy(name)
+    last_said = 0.0
+    latest = Campaign(tasks=len(items))
+
+    def heard(campaign: Campaign) -> None:
+        nonlocal last_said, latest
+        latest = campaign
+        now = time.monotonic()
+        if now - last_said >= _SAY_EVERY_S or len(campaign.measured) == campaign.tasks:
+            last_said = now
+            print(_line(campaign), file=sys.stderr)
+
+    try:
+        provider = open_provider(sandbox)
+    except PrerequisiteError as error:
+        if sandbox is not None:
+            raise
+        provider = None  # enough for tasks whose end state is one text
+        typer.echo(f"going on without a sandbox: {error}", err=True)
+    with tempfile.TemporaryDirectory(prefix="envsdk-calibrate-") as folder:
+        try:
+            campaign = await measure(
+                registry,
+                items,
+                agent=lambda task, _place: ConversationAgent(policy, group_id=task.digests.task),
+                lineage=policy.id.lineage or policy.id.model,
+                provider=provider,
+                folder=Path(folder),
+                run=f"calibrate-{int(time.time())}",
+                concurrency=concurrency,
+                heard=heard,
+            )
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is not None:
+                current.uncancel()
+            return latest, True
+        finally:
+            await policy.close()
+            if provider is not None:
+                await provider.close()
+    return campaign, False
+
+
+def _line(campaign: Campaign) -> str:
+    at = campaign.progress()
+    left = "" if at.eta_s is None else f", about {at.eta_s:.0f} s left"
+    return f"{at.done} of {at.tasks} tasks, {at.episodes} episodes, {at.elapsed_s:.0f} s{left}"
+
+
+def _report(campaign: Campaign, *, left_out: int, interrupted: bool, as_json: bool) -> None:
+    done = sorted(campaign.measured, key=lambda item: (item.slug, item.task_digest))
+    saved = campaign.fixed - campaign.episodes
+    keys = {
+        "measured": plain(done),
+        "episodes": campaign.episodes,
+        "fixed": campaign.fixed,
+        "saved": saved,
+        "generated_tokens": campaign.generated_tokens,
+        "seconds": campaign.progress().elapsed_s if done else 0.0,
+        "left_out": left_out,
+        "interrupted": interrupted,
+    }
+    said = f"spent {campaign.episodes} episodes and {campaign.generated_tokens} generated tokens"
+    if campaign.fixed:
+        said += f"; a fixed 32 a task: {campaign.fixed}, saved {100 * saved / campaign.fixed:.0f} %"
+    typer.echo(said, err=True)
+    rows = [(item.slug, item.verdict, rate(item.mean, item.low, item.high, item.n)) for item in done]
+    text = table(rows, head=("slug", "verdict", "pass rate"))
+    if interrupted:
+        error = EnvsdkError("interrupted; what ended is kept", code="interrupted", hint="run it again to go on")
+        emit(failure(error, **keys), as_json=as_json, text=text)
+        raise typer.Exit(INTERRUPTED)
+    emit(success(**keys), as_json=as_json, text=text)

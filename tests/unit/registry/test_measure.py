@@ -1,0 +1,158 @@
+"""Screening with episodes: as many as a class needs, appended look by look, and what was spent is said."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from envsdk.checks.report import CheckReport, CheckResult
+from envsdk.episode.agents import AnswerAgent
+from envsdk.episode.record import PolicyId
+from envsdk.spec.contents import FileContent
+from envsdk.spec.dump import dump_task
+from envsdk.spec.model import AgentSpec, TaskSpec, VerifierSpec
+from registry.calibration.measure import candidates, measure
+
+VERIFIER = b"def is_right(answer, **_):\n    return float(answer.strip() == 'yes')\n"
+
+
+@pytest.fixture
+def text_task(tmp_path):
+    def make(slug):
+        spec = TaskSpec(
+            slug=slug,
+            instruction=f"Say yes to {slug}.\n",
+            agent=AgentSpec(protocol="answer"),
+            verifier=VerifierSpec(kind="text", entry="tests/verifier.py::is_right"),
+            artifacts=("/app/answer.txt",),
+        )
+        return dump_task(spec, {"tests/verifier.py": FileContent(VERIFIER)}, tmp_path / "src" / slug)
+
+    return make
+
+
+@pytest.fixture
+def checked(sqlite_registry, text_task):
+    def push(*slugs):
+        tasks = [text_task(slug) for slug in slugs]
+        reports = [
+            CheckReport(
+                slug=task.slug,
+                task_digest=task.digests.task,
+                verifier_digest=task.digests.verifier,
+                verdict="pass",
+                complete=True,
+                checks=(CheckResult(check="oracle", outcome="pass"),),
+            )
+            for task in tasks
+        ]
+        assert not sqlite_registry.push(tasks, reports).rejected
+        return sqlite_registry
+
+    return push
+
+
+def saying(answers):
+    """Agents of a lineage ``fixed`` that give ``answers`` in turn, over and over."""
+
+    def make(_task, place):
+        agent = AnswerAgent(answers[place % len(answers)])
+        agent.policy = PolicyId(model="fixed", lineage="fixed")
+        return agent
+
+    return make
+
+
+def run(registry, answers, tmp_path, **options):
+    items, _ = candidates(registry, "")
+    return asyncio.run(
+        measure(
+            registry,
+            items,
+            agent=saying(answers),
+            lineage="fixed",
+            provider=None,
+            folder=tmp_path / "fetched",
+            run="screening",
+            **options,
+        )
+    )
+
+
+def test_a_mixed_task_is_learnable_after_four(checked, tmp_path):
+    campaign = run(checked("a"), ["yes", "no"], tmp_path)
+    assert [(m.verdict, m.n) for m in campaign.measured] == [("learnable", 4)]
+    assert (campaign.episodes, campaign.fixed) == (4, 32)
+
+
+@pytest.mark.parametrize(("answer", "verdict"), [("yes", "saturated"), ("no", "too_hard")])
+def test_a_constant_one_takes_twelve(checked, tmp_path, answer, verdict):
+    campaign = run(checked("a"), [answer], tmp_path)
+    assert [(m.verdict, m.n) for m in campaign.measured] == [(verdict, 12)]
+
+
+def test_what_is_certain_already_costs_nothing(checked, tmp_path):
+    registry = checked("a")
+    run(registry, ["yes", "no"], tmp_path)
+    again = run(registry, ["yes", "no"], tmp_path)
+    assert again.episodes == 0
+    assert [m.verdict for m in again.measured] == ["learnable"]
+
+
+def test_every_look_is_in_the_registry(checked, tmp_path):
+    registry = checked("a", "b")
+    campaign = run(registry, ["yes", "no"], tmp_path)
+    assert sum(item.n for item in registry.query("policy:fixed").items) == campaign.episodes == 8
+
+
+def test_drafts_and_broken_ones_are_left_out(checked, text_task):
+    registry = checked("a")
+    registry.push([text_task("draft")])
+    good, left_out = candidates(registry, "")
+    assert ([item.slug for item in good], [item.slug for item in left_out]) == (["a"], ["draft"])
+
+
+def test_a_task_that_never_gets_a_grade_is_given_up(checked, tmp_path, monkeypatch):
+    registry = checked("a")
+    monkeypatch.setattr("registry.calibration.measure.run_group", ungraded_group)
+    campaign = run(registry, ["yes"], tmp_path)
+    assert [(m.verdict, m.n, m.ungraded) for m in campaign.measured] == [("uncertain", 0, 8)]
+
+
+async def ungraded_group(task, agent_factory, provider, n, **options):
+    """As `run_group`, on a machine that loses every episode."""
+    from envsdk.episode.group import run_group
+    from envsdk.outcome import classify
+
+    records = await run_group(task, agent_factory, provider, n, **options)
+    lost = classify({"phase": "agent", "ended_by": "exception", "exception": {"kind": "host_lost"}})
+    return [record.model_copy(update={"outcome": lost}) for record in records]
+
+
+def test_cancelling_keeps_what_ended(checked, tmp_path):
+    registry = checked("a", "b", "c")
+    items, _ = candidates(registry, "")
+
+    async def cancelled_after_the_first_look():
+        task = asyncio.current_task()
+
+        def heard(campaign):
+            if campaign.episodes >= 4:
+                task.cancel()
+
+        await measure(
+            registry,
+            items,
+            agent=saying(["yes"]),
+            lineage="fixed",
+            provider=None,
+            folder=tmp_path / "fetched",
+            run="screening",
+            concurrency=4,
+            heard=heard,
+        )
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(cancelled_after_the_first_look())
+    assert sum(item.n for item in registry.query("policy:fixed").items) >= 4
