@@ -9,19 +9,34 @@ from envsdk.checks import (
     echo,
     empty,
     hash_seed,
+    leak,
     malformed,
     noop,
     oracle,
     planted_reward,
     repeat,
+    skip_ratio,
+    static,
 )
 from envsdk.checks.check import Check
 from envsdk.errors import UsageError
 from envsdk.spec.problems import did_you_mean
 
-CHECKS: tuple[Check, ...] = tuple(
-    module.CHECK for module in (oracle, noop, empty, echo, malformed, planted_reward, repeat, clock, hash_seed)
+_MODULES = (
+    oracle,
+    noop,
+    empty,
+    echo,
+    malformed,
+    planted_reward,
+    skip_ratio,
+    repeat,
+    clock,
+    hash_seed,
+    static,
+    leak,
 )
+CHECKS: tuple[Check, ...] = tuple(module.CHECK for module in _MODULES)
 
 
 def choose(ids: Iterable[str] | None) -> tuple[Check, ...]:

@@ -21,6 +21,7 @@ from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider, Snapshot
 from envsdk.sandboxes.services import start_services
 from envsdk.spec.model import Task
 from envsdk.verifying.pristine import box_spec, image_of
+from envsdk.verifying.script import run_script
 from envsdk.verifying.verdict import EndState, Verdict, answer_path, declared_artifacts
 from envsdk.verifying.verify import verify
 
@@ -151,6 +152,25 @@ class Stage:
             finally:
                 await box.close()
 
+    async def verify_in_place(self, *, before: str, after: str) -> bytes:
+        """Verify the oracle's state in its own box, and return what the script and the command ``after`` printed.
+
+        ``before`` is run as root when the tests lie there, right before the script starts. Raises `SandboxError`.
+        """
+        await self.oracle()
+
+        async def prepare(box: Sandbox) -> None:
+            await box.exec(before, user="root", cwd="/")
+
+        async with self._free:
+            box = await self._box(Scene(after_oracle=True), "")
+            try:
+                verdict = self._counted(await run_script(self.task, box, before_start=prepare))
+                told = await box.exec(after, user="root", cwd="/", output_cap_bytes=4 << 20)
+                return verdict.evidence.stdout_tail.encode() + b"\n" + told.stdout
+            finally:
+                await box.close()
+
     async def oracle(self) -> OracleRun | None:
         """The oracle's run, made once; `None` where the task has no oracle. Raises `SandboxError`."""
         if self._oracle is None:
@@ -226,7 +246,7 @@ class Stage:
             ended = await self.set_scene(box, Scene(solution=self.task.root / "solution"))
             paths = changed_files(before, await hash_files(box, self.artifacts))
             outputs = await read_files(box, paths)
-            pristine = await self._pristine([path for path in outputs if path in before])
+            pristine = await self._read_pristine([path for path in outputs if path in before])
             snapshot = await box.snapshot()
             end = EndState(sandbox=box, network=network)
             verdict = self._counted(await verify(self.task, end, self.provider))
@@ -241,7 +261,21 @@ class Stage:
         await box.exec(f"rm -rf {SOLUTION_DIR}", user="root", cwd="/")
         return ended
 
-    async def _pristine(self, paths: list[str]) -> dict[str, bytes]:
+    async def read_pristine(self, paths: list[str]) -> dict[str, bytes]:
+        """Content of files of the image; those that are not there are left out. Raises `SandboxError`."""
+        async with self._free:
+            return await self._read_pristine(paths)
+
+    async def download_pristine(self, path: str, target: Path) -> None:
+        """Copy a file or folder of the image to this machine. Raises `SandboxError`."""
+        async with self._free:
+            box = await self._box(Scene(), "")
+            try:
+                await box.download(path, target)
+            finally:
+                await box.close()
+
+    async def _read_pristine(self, paths: list[str]) -> dict[str, bytes]:
         if not paths:
             return {}
         box = await self._box(Scene(), "")

@@ -1,0 +1,141 @@
+"""``leak``: neither verifier, nor oracle, nor answer can be read in the image, the environment or the prompt.
+
+Looked at: every small text file that the agent can read and no package of the distribution owns. A file that the
+instruction names is an input and may say what it likes. Nothing is judged by its name alone: a stub may be called
+``solution.py``.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from envsdk.checks.check import Check, Finding, does_not_apply, fails, passes
+from envsdk.checks.git_future import future_commits
+from envsdk.checks.image_files import image_files
+from envsdk.checks.lint.files import read_task_files
+from envsdk.checks.stage import OracleRun, Stage
+
+_LONG = 40
+_SCRIPT_NOISE = re.compile(r"^(?:#.*|set [-+].*|\s*)$")
+_TELLING = re.compile(r"answer|solution|expected|oracle|secret|flag|truth|golden|key", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A text that the agent must not find: what it is, and its stripped text."""
+
+    what: str
+    text: str
+
+    @property
+    def is_telling(self) -> bool:
+        """Long enough that meeting it elsewhere is no chance."""
+        return len(self.text) >= _LONG or self.text.count("\n") > 2
+
+
+async def _examine(stage: Stage) -> Finding:
+    spec = stage.task.spec
+    run = await stage.passing_oracle()
+    files = read_task_files(stage.task)
+    hidden = [
+        *(Secret(f"the verifier's {path}", _body(text)) for path, text in files.under("tests").items()),
+        *(Secret(f"the oracle's {path}", _body(text)) for path, text in files.under("solution").items()),
+    ]
+    hidden = [secret for secret in hidden if secret.is_telling]
+    found = [("the instruction", secret.what) for secret in hidden if secret.text in spec.instruction]
+    if stage.has_box:
+        answers = list(_answers(run)) if run is not None else []
+        tests = "\n".join(files.under("tests").values())
+        found += list(_in_files(await image_files(stage), stage, hidden, answers, tests))
+        found += list(_in_environment(await _environment(stage), answers))
+        future = await future_commits(stage)
+        found += [(path, f"commits beyond HEAD: {', '.join(commits)}") for path, commits in future.items()]
+    elif run is None and not hidden:
+        return does_not_apply("no box and no oracle: there is nothing that could be read")
+    if not found:
+        return passes("nothing of verifier, oracle or answer was found")
+    place, what = found[0]
+    return fails(f"{place} holds {what}", leaks=[{"where": place, "what": what} for place, what in found[:20]])
+
+
+def _body(text: str) -> str:
+    """A script without the lines that every script has."""
+    return "\n".join(line for line in text.splitlines() if not _SCRIPT_NOISE.match(line)).strip()
+
+
+def _answers(run: OracleRun) -> Iterator[tuple[str, Secret]]:
+    for path, content in run.outputs.items():
+        text = content.decode("utf-8", "replace").strip()
+        if text and content != run.before.get(path):
+            yield path, Secret(f"the answer for {path}", text)
+
+
+def _in_files(
+    image: dict[str, str], stage: Stage, hidden: list[Secret], answers: list[tuple[str, Secret]], tests: str
+) -> Iterator[tuple[str, str]]:
+    artifacts = {path for path, _ in answers} | set(stage.artifacts)
+    for path, text in image.items():
+        bare = text.strip()
+        if not bare:
+            continue
+        if path.startswith("/logs/verifier/reward."):
+            yield path, "a reward from the start"
+            continue
+        yield from ((path, secret.what) for secret in hidden if secret.text in bare)
+        if path in artifacts or is_input(path, stage):
+            continue
+        yield from ((path, secret.what) for _, secret in answers if _gives_away(path, bare, secret, tests))
+
+
+def _gives_away(path: str, bare: str, secret: Secret, tests: str) -> bool:
+    """The file is the answer, holds a long one, or has a telling name and holds it as a word."""
+    if secret.text == bare:
+        return len(secret.text) > 1 or path in tests
+    if secret.is_telling:
+        return secret.text in bare
+    return len(secret.text) >= 3 and bool(_TELLING.search(path)) and _as_word(secret.text, bare)
+
+
+def is_input(path: str, stage: Stage) -> bool:
+    """The instruction names the file, or a folder that it lies in."""
+    instruction = stage.task.spec.instruction
+    name = posixpath.basename(path)
+    if path in instruction or ("." in name and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", instruction)):
+        return True
+    folder = posixpath.dirname(path)
+    while folder not in {"/", ""}:
+        if re.search(re.escape(folder) + r"(?![\w.-]|/[\w.])", instruction):
+            return True
+        folder = posixpath.dirname(folder)
+    return False
+
+
+def _as_word(answer: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(answer)}(?![\w.])", text) is not None
+
+
+async def _environment(stage: Stage) -> dict[str, str]:
+    listed = await stage.probe("env", user=stage.task.spec.agent.user)
+    lines = listed.stdout.decode("utf-8", "replace").splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+def _in_environment(environment: dict[str, str], answers: list[tuple[str, Secret]]) -> Iterator[tuple[str, str]]:
+    for name, value in environment.items():
+        for _, secret in answers:
+            same = secret.text == value.strip()
+            if (same and (_TELLING.search(name) or len(secret.text) >= 4)) or (
+                secret.is_telling and secret.text in value
+            ):
+                yield f"the variable {name}", secret.what
+
+
+CHECK = Check(
+    id="leak",
+    question="Can verifier, oracle or answer be read where the agent works?",
+    fix="keep what judges and what solves under tests/ and solution/, which the agent never sees; strip the history",
+    examine=_examine,
+)

@@ -1,0 +1,103 @@
+"""Paths on which instruction, artifacts and verifier must agree.
+
+A path that the verifier reads, or that is declared as an artifact, must be named by the instruction, lie in the image,
+or be made by the verifier itself. What lies in the image is asked of whoever has a box.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from envsdk.checks.lint.fault import Fault
+from envsdk.checks.lint.files import TaskFiles
+
+_CODE = frozenset({".py", ".sh", ".js", ".ts", ".rb", ".pl", ".c", ".cc", ".cpp", ".rs", ".go", ".java"})
+_WORD = re.compile(r"[\w./-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownPath:
+    """A path that the instruction does not know, where it stands, and what the instruction says instead."""
+
+    path: str
+    file: str
+    line: int
+    near: str
+
+    def fault(self) -> Fault:
+        """As a fault."""
+        near = f"; did you mean {self.near}?" if self.near else ""
+        return Fault("unknown_path", self.file, self.line, f"{self.path} is not named by the instruction{near}")
+
+
+def unknown_paths(files: TaskFiles) -> Iterator[UnknownPath]:
+    """Every candidate, each path once; those that exist in the image are to be taken out by the caller."""
+    spec = files.task.spec
+    if spec.steps or spec.agent.protocol != "shell":
+        return
+    workdir = spec.container.workdir if spec.container else "/app"
+    seen: set[str] = set()
+    for path, file, line in [*_artifacts(files), *_read_paths(files, workdir)]:
+        if path in seen or path.rstrip("/") == workdir.rstrip("/") or is_named(path, spec.instruction, workdir):
+            continue
+        seen.add(path)
+        yield UnknownPath(path, file, line, _nearest(path, spec.instruction))
+
+
+def is_named(path: str, instruction: str, workdir: str) -> bool:
+    """The instruction names the path, its file or module name, a folder it lies in, or something inside it.
+
+    A name that could be a word of prose counts only where it is quoted or part of a path.
+    """
+    clean = path.rstrip("/")
+    words = {word.strip(".,") for word in _WORD.findall(instruction)}
+    name = posixpath.basename(clean)
+    stem, suffix = posixpath.splitext(name)
+    if re.search(re.escape(clean) + r"(?![\w-])", instruction) or (suffix and name in words):
+        return True
+    quoted = stem if suffix in _CODE else name
+    if re.search(rf"[`'\"/]{re.escape(quoted)}(?:\(.*?\))?[`'\"/]", instruction):
+        return True
+    folder = posixpath.dirname(clean)
+    while len(folder) > len(workdir.rstrip("/")) and folder != "/":
+        if folder in instruction or any(word.startswith(posixpath.basename(folder) + "/") for word in words):
+            return True
+        folder = posixpath.dirname(folder)
+    return False
+
+
+def _artifacts(files: TaskFiles) -> list[tuple[str, str, int]]:
+    return [(path, "task.toml", 0) for path in files.task.spec.artifacts]
+
+
+def _read_paths(files: TaskFiles, workdir: str) -> Iterator[tuple[str, str, int]]:
+    pattern = re.compile(rf"(?<![\w.$}}/-]){re.escape(workdir.rstrip('/'))}/[\w./-]*\w")
+    tests = files.under("tests")
+    made = _made_by_verifier("\n".join(tests.values()), pattern)
+    for file, text in tests.items():
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.lstrip().startswith("#"):
+                continue
+            for match in pattern.finditer(line):
+                path = match[0]
+                partial = line[match.end() : match.end() + 1] in {"$", "{", "*", "%"}
+                if not partial and not any(path == other or path.startswith(other + "/") for other in made):
+                    yield path, file, number
+
+
+def _made_by_verifier(text: str, pattern: re.Pattern[str]) -> set[str]:
+    """Paths that the verifier writes before it reads them."""
+    path = pattern.pattern
+    writes = rf"(?:>>?|\btee(?:\s+-a)?|\bmkdir(?:\s+-\S+)*|\btouch|\s-o|--output[= ]|\bPATH=)\s*[\"']?({path})"
+    copies = rf"\b(?:cp|mv|ln|install)\b[^\n;&|]*\s[\"']?({path})/?[\"']?\s*(?:$|[;&|])"
+    found = re.findall(writes, text) + re.findall(copies, text, re.MULTILINE)
+    return {item.rstrip("/") for item in found}
+
+
+def _nearest(path: str, instruction: str) -> str:
+    named = {word.strip(".,") for word in _WORD.findall(instruction) if "/" in word}
+    return next(iter(difflib.get_close_matches(path, sorted(named), n=1, cutoff=0.75)), "")

@@ -1,0 +1,50 @@
+"""Shell scripts as far as rules need them: commands with their line numbers, without comments and here-documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_HERE = re.compile(r"<<-?\s*(?P<quote>['\"]?)(?P<word>\w+)(?P=quote)")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One logical line: its number, its text, and the text with the inside of quotes blanked."""
+
+    number: int
+    text: str
+    bare: str
+
+
+def commands(script: str) -> Iterator[Line]:
+    """Logical lines that hold commands. Continued lines are joined; bodies of here-documents are left out."""
+    lines = iter(enumerate(script.splitlines(), 1))
+    for number, raw in lines:
+        text = raw
+        while text.endswith("\\"):
+            _, more = next(lines, (0, ""))
+            text = text[:-1] + more
+        bare = _QUOTED.sub(lambda match: match[0][0] + " " * (len(match[0]) - 2) + match[0][-1], text)
+        comment = _COMMENT.search(bare)
+        if comment:
+            text, bare = text[: comment.start()], bare[: comment.start()]
+        for here in _HERE.finditer(text):
+            _skip_until(lines, here["word"])
+        if bare.strip():
+            yield Line(number, text.strip(), bare.strip())
+
+
+def _skip_until(lines: Iterator[tuple[int, str]], word: str) -> None:
+    for _, line in lines:
+        if line.strip() == word:
+            return
+
+
+def is_shell(name: str, text: str) -> bool:
+    """The file is a shell script, by its name or first line."""
+    first = text.splitlines()[0] if text else ""
+    return name.endswith(".sh") or bool(re.match(r"#!.*\b(?:sh|bash|dash|ash|zsh)\b", first))

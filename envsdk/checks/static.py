@@ -1,0 +1,49 @@
+"""``static``: reading the files of the task finds no fault."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from envsdk.checks.check import Check, Finding, fails, passes
+from envsdk.checks.lint import downloads, line_ends, python_syntax, reward_path, run_bits, status
+from envsdk.checks.lint.fault import Fault
+from envsdk.checks.lint.files import read_task_files
+from envsdk.checks.lint.names import UnknownPath, unknown_paths
+from envsdk.checks.stage import Stage
+
+RULES = (line_ends.rule, run_bits.rule, reward_path.rule, status.rule, downloads.rule, python_syntax.rule)
+_SHOWN = 20
+
+
+async def _examine(stage: Stage) -> Finding:
+    files = read_task_files(stage.task)
+    faults = [fault for rule in RULES for fault in rule(files)]
+    faults += [path.fault() for path in await _absent(stage, unknown_paths(files))]
+    if not faults:
+        return passes(f"{len(files.texts)} files read")
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return fails(f"{faults[0]}{more}", faults=[_row(fault) for fault in faults[:_SHOWN]])
+
+
+async def _absent(stage: Stage, candidates: Iterable[UnknownPath]) -> list[UnknownPath]:
+    """Those that are not in the pristine image either."""
+    found = list(candidates)
+    if not found or not stage.has_box:
+        return found
+    asked = " ".join(shlex.quote(candidate.path) for candidate in found)
+    listed = await stage.probe(f'for p in {asked}; do [ -e "$p" ] && echo "$p"; done; true')
+    present = set(listed.stdout.decode("utf-8", "replace").splitlines())
+    return [candidate for candidate in found if candidate.path not in present]
+
+
+def _row(fault: Fault) -> dict[str, object]:
+    return {"code": fault.code, "file": fault.file, "line": fault.line, "what": fault.what}
+
+
+CHECK = Check(
+    id="static",
+    question="Does reading scripts and manifests find no fault?",
+    fix="each fault names its file, its line and what to write instead",
+    examine=_examine,
+)
