@@ -22,13 +22,11 @@ CAP_BYTES = 64 << 20
 
 
 def keep_end_state(state: EndState, root: Path) -> str:
-    """Store an end state and return its digest; empty where it is larger than `CAP_BYTES`, or where there is nothing.
+    """Store an end state and return its digest; the digest is empty where the files are larger than `CAP_BYTES`.
 
     Raises:
         StoreError: the files cannot be written.
     """
-    if state.answer is None and state.artifacts is None:
-        return ""
     files = [path for path in state.artifacts.root.rglob("*") if path.is_file()] if state.artifacts else []
     if sum(path.lstat().st_size for path in files) > CAP_BYTES:
         return ""
