@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from envsdk.spec.dump import dump_task
 from envsdk.spec.meaning import ANSWER_PATH
 from envsdk.spec.model import Protocol, Task, TaskSpec, VerifierSpec
 
-RUN_PYTHON = "#!/bin/sh\nexec python3 -I -B /tests/run_verifier.py {function} {kind} {answer}\n"
 _RUNNER = Path(__file__).with_name("runner.py")
 _HEAD = """ARG BASE=python:3.12-slim
 FROM ${BASE}
@@ -93,11 +92,7 @@ def _environment(declaration: Declaration, draw: Draw) -> dict[str, FileContent]
     more = {f"environment/{path}": content_of(value) for path, value in draw.environment.items()}
     if declaration.container is not None and declaration.container.image is not None:
         return more
-    lines = [_HEAD, f"WORKDIR {workdir}\n"]
-    if files:
-        lines.append(f"COPY files/ {workdir}/\n")
-    lines.append(f"RUN chown -R agent:agent {shlex.quote(workdir)}\n")
-    text = declaration.dockerfile or "".join(lines)
+    text = declaration.dockerfile or default_dockerfile(workdir=workdir, has_files=bool(files))
     return {"environment/Dockerfile": FileContent(text.encode()), **files, **more}
 
 
@@ -108,14 +103,54 @@ def _tests(verifier: PythonVerifier | Script, draw: Draw, artifacts: tuple[str, 
     function = verifier.function
     _check_params(verifier, draw.params)
     answer = artifacts[0] if artifacts else ANSWER_PATH
-    script = RUN_PYTHON.format(function=function.__name__, kind=verifier.kind, answer=shlex.quote(answer))
     return {
-        "tests/test.sh": FileContent(script.encode(), executable=True),
-        "tests/run_verifier.py": FileContent(_RUNNER.read_bytes()),
-        "tests/verifier.py": FileContent(_source_of(function)),
+        **python_verifier_files(_source_of(function), function.__name__, kind=verifier.kind, answer_path=answer),
         **({} if draw.params else {"tests/params.json": FileContent(b"{}\n")}),
         **more,
     }
+
+
+def python_verifier_files(
+    source: bytes, function: str, *, kind: str, answer_path: str = ANSWER_PATH
+) -> dict[str, FileContent]:
+    """Files of ``tests/`` for a Python verifier: its module, and the script and runner that judge in a sandbox."""
+    script = f"#!/bin/sh\nexec python3 -I -B /tests/run_verifier.py {function} {kind} {shlex.quote(answer_path)}\n"
+    return {
+        "tests/test.sh": FileContent(script.encode(), executable=True),
+        "tests/run_verifier.py": FileContent(_RUNNER.read_bytes()),
+        "tests/verifier.py": FileContent(source),
+    }
+
+
+def reply_files(reply: str, *, protocol: Protocol, answer_path: str = ANSWER_PATH) -> dict[str, FileContent]:
+    """Files of ``solution/`` for an oracle's reply: what it says, and the script that leaves it in a sandbox."""
+    if protocol == "shell":
+        return {"solution/solve.sh": FileContent(_as_script(reply), executable=True)}
+    target = shlex.quote(answer_path)
+    read = 'cat "$(dirname "$0")/answer.txt"'
+    line = f"{read} > {target}" if protocol == "answer" else f'sh -c "$({read})" > {target}'
+    return {
+        "solution/answer.txt": FileContent(reply.encode()),
+        "solution/solve.sh": FileContent(f"#!/bin/sh\n{line}\n".encode(), executable=True),
+    }
+
+
+def mutant_files(
+    replies: Sequence[str] | Mapping[str, str], side: str, *, protocol: Protocol
+) -> dict[str, FileContent]:
+    """Files of ``mutants/``: other replies, ``wrong`` or ``right``."""
+    if protocol == "shell":
+        return {
+            f"mutants/{side}/{name}.sh": FileContent(_as_script(text), executable=True)
+            for name, text in named(replies).items()
+        }
+    return {f"mutants/{side}/{name}.txt": FileContent(text.encode()) for name, text in named(replies).items()}
+
+
+def default_dockerfile(*, workdir: str = "/app", has_files: bool = False) -> str:
+    """An image with the agent's user and its work directory, which ``environment/files/`` is copied into."""
+    copy = f"COPY files/ {workdir}/\n" if has_files else ""
+    return f"{_HEAD}WORKDIR {workdir}\n{copy}RUN chown -R agent:agent {shlex.quote(workdir)}\n"
 
 
 def _check_params(verifier: PythonVerifier, params: Mapping[str, Any]) -> None:
@@ -145,23 +180,11 @@ def _solution(
     if not reply:
         hint = "give Draw(oracle=...) or @oracle"
         raise UsageError("has no oracle", code="no_oracle", where=declaration.name, hint=hint)
-    files = {}
-    if protocol == "shell":
-        files["solution/solve.sh"] = FileContent(_as_script(reply), executable=True)
-    else:
-        target = shlex.quote(artifacts[0])
-        read = 'cat "$(dirname "$0")/answer.txt"'
-        line = f"{read} > {target}" if protocol == "answer" else f'sh -c "$({read})" > {target}'
-        files["solution/answer.txt"] = FileContent(reply.encode())
-        files["solution/solve.sh"] = FileContent(f"#!/bin/sh\n{line}\n".encode(), executable=True)
-    for side, replies in (("wrong", named(draw.wrong)), ("right", named(draw.right))):
-        for name, text in replies.items():
-            path = f"mutants/{side}/{name}"
-            if protocol == "shell":
-                files[f"{path}.sh"] = FileContent(_as_script(text), executable=True)
-            else:
-                files[f"{path}.txt"] = FileContent(text.encode())
-    return files
+    return {
+        **reply_files(reply, protocol=protocol, answer_path=artifacts[0] if artifacts else ANSWER_PATH),
+        **mutant_files(draw.wrong, "wrong", protocol=protocol),
+        **mutant_files(draw.right, "right", protocol=protocol),
+    }
 
 
 def _as_script(text: str) -> bytes:

@@ -1,0 +1,78 @@
+"""``envsdk import``: tasks of another format as task directories, with every rejection and its reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from envsdk.cli.envelope import BAD, render, success
+from envsdk.cli.options import JsonFlag
+from envsdk.errors import UsageError
+from envsdk.formats.result import ImportResult
+
+Source = Annotated[Path, typer.Argument(metavar="SRC", help="What to read.")]
+Dest = Annotated[Path, typer.Argument(metavar="DEST", help="Folder for the task directories.")]
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def import_() -> None:
+    """Read tasks from another format."""
+
+
+@app.command()
+def harbor(source: Source, dest: Dest, *, as_json: JsonFlag = False) -> None:
+    """Harbor task directories, at SRC or below it.
+
+    Example: envsdk import harbor downloads/tasks my-tasks
+    """
+    from envsdk.formats.harbor import import_harbor
+
+    _report(import_harbor(source, dest), as_json=as_json)
+
+
+@app.command()
+def dataset(
+    source: Source,
+    dest: Dest,
+    *,
+    column: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=COLUMN", help="Which column is instruction, answer, slug, wrong.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="First part of slugs; default: the source's name.")] = "",
+    as_json: JsonFlag = False,
+) -> None:
+    """Rows of questions and answers: .jsonl, .json, .csv, or a folder that datasets saved.
+
+    Example: envsdk import dataset sums.jsonl my-tasks --column instruction=question --column answer=result
+    """
+    from envsdk.formats.dataset import import_dataset
+
+    pairs = [text.partition("=") for text in column or ()]
+    if any(not (key and value) for key, _, value in pairs):
+        raise UsageError("a column is given as KEY=COLUMN", code="bad_column_map", hint="--column answer=result")
+    _report(import_dataset(source, dest, columns={key: value for key, _, value in pairs}, name=name), as_json=as_json)
+
+
+def _report(result: ImportResult, *, as_json: bool) -> None:
+    """Print the summary; exit 1 where nothing at all could be imported."""
+    if as_json:
+        tasks = [{"slug": t.slug, "path": str(t.root), "task_digest": t.digests.task} for t in result.tasks]
+        envelope = success(
+            imported=len(result.tasks),
+            rejected=[item.model_dump() for item in result.rejected],
+            warnings=[item.model_dump() for item in result.warnings],
+            tasks=tasks,
+        )
+        print(render(envelope))
+    else:
+        for rejected in result.rejected:
+            print(f"rejected [{rejected.code}] {rejected.path}: {rejected.why}")
+        for warning in result.warnings:
+            print(f"warning [{warning.code}] {warning.path}: {warning.why}")
+        print(f"{len(result.tasks)} imported, {len(result.rejected)} rejected, {len(result.warnings)} warnings")
+    if not result.tasks and result.rejected:
+        raise typer.Exit(BAD)

@@ -1,0 +1,40 @@
+"""Harbor task directories in and out: our own format, so that both ways copy byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from envsdk.errors import EnvsdkError, SpecError
+from envsdk.formats.result import ImportResult, free_place
+from envsdk.spec.dump import copy_task
+from envsdk.spec.load import LoadWarning, Rejected, find_task_directories, load_with_warnings, printable
+from envsdk.spec.model import Task
+
+
+def import_harbor(source: Path, dest: Path) -> ImportResult:
+    """Copy every valid task directory at or under ``source`` to ``dest/<slug>``."""
+    result = ImportResult()
+    for place in find_task_directories(source):
+        path = printable(place)
+        try:
+            task, found = load_with_warnings(place)
+        except SpecError as error:
+            first = error.problems[0]["message"] if error.problems else error.message
+            result.rejected.append(Rejected(path=path, code=error.code, why=first, problems=error.problems))
+            continue
+        except EnvsdkError as error:
+            result.rejected.append(Rejected(path=path, code=error.code, why=error.message))
+            continue
+        result.warnings += [LoadWarning(path=path, code=p.code, why=str(p)) for p in found]
+        result.add(path, lambda task=task: copy_task(task, free_place(dest, task.slug)))  # type: ignore[misc]
+    return result
+
+
+def export_harbor(tasks: Iterable[Task], dest: Path) -> list[Task]:
+    """Copy tasks to ``dest/<slug>``.
+
+    Raises:
+        UsageError: two have one slug, or a folder is taken (code ``duplicate_slug``).
+    """
+    return [copy_task(task, free_place(dest, task.slug)) for task in tasks]

@@ -1,0 +1,42 @@
+"""What came of an import: every source is a task or a rejection, and nothing is skipped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envsdk.errors import EnvsdkError, UsageError
+from envsdk.spec.load import LoadWarning, Rejected
+from envsdk.spec.model import Task
+
+
+@dataclass
+class ImportResult:
+    """Grows while an import runs: tasks written, sources rejected, warnings."""
+
+    tasks: list[Task] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    warnings: list[LoadWarning] = field(default_factory=list)
+
+    def add(self, path: str, make: Callable[[], Task]) -> None:
+        """Make one task; its failure is recorded as this source's rejection."""
+        try:
+            self.tasks.append(make())
+        except EnvsdkError as error:
+            problems = getattr(error, "problems", ())
+            why = problems[0]["message"] if problems else error.message
+            self.rejected.append(Rejected(path=path, code=error.code, why=why, problems=problems))
+
+
+def free_place(dest: Path, slug: str) -> Path:
+    """The folder of a new task.
+
+    Raises:
+        UsageError: there is something already (code ``duplicate_slug``).
+    """
+    place = dest / slug
+    if place.exists():
+        hint = "import into an empty folder, or rename one"
+        raise UsageError(f"a task {slug!r} is there already", code="duplicate_slug", where=str(place), hint=hint)
+    return place
