@@ -92,14 +92,16 @@ def append_lines(
     lines: Iterable[bytes | str],
     *,
     run: str = "",
+    first: int = 1,
     progress: Callable[[AppendResult], None] = lambda _: None,
 ) -> AppendResult:
     """Append a ledger's JSON lines.
 
-    A line that is no record is rejected as ``invalid_record``, or ``not_a_number``.
+    A line that is no record is rejected as ``invalid_record``, or ``not_a_number``; ``first`` is the number of the
+    first line, and ``progress`` hears the result so far.
     """
     result = AppendResult()
-    for numbered in _batches(enumerate(lines, start=1)):
+    for numbered in _batches(enumerate(lines, start=first)):
         records: list[EpisodeRecord] = []
         rejected: list[Rejected] = []
         for number, line in numbered:

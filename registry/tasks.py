@@ -103,6 +103,16 @@ def fetch_task(database: Database, blobs: BlobStore, pair: Pair, dest: Path) -> 
         UsageError: no such task (``unknown_digest``), or ``dest`` exists.
         StoreError: a blob is missing or damaged, or the directory's digests differ (``digest_mismatch``).
     """
+    return place_task(package_files(database, blobs, pair), dest, expected=pair)
+
+
+def package_files(database: Database, blobs: BlobStore, pair: Pair) -> list[tuple[str, str, bytes]]:
+    """Every file (path, mode, content) of the newest directory with these digests.
+
+    Raises:
+        UsageError: no such task (``unknown_digest``).
+        StoreError: a blob is missing or damaged.
+    """
     with database.reading() as session:
         manifest = session.scalar(
             select(Package.manifest)
@@ -111,8 +121,7 @@ def fetch_task(database: Database, blobs: BlobStore, pair: Pair, dest: Path) -> 
         )
     if manifest is None:
         raise UsageError(f"no task {pair[0][:12]} under verifier {pair[1][:12]} here", code="unknown_digest")
-    files = [(path, mode, blobs.get(digest)) for path, mode, digest in manifest["files"]]
-    return place_task(files, dest, expected=pair)
+    return [(path, mode, blobs.get(digest)) for path, mode, digest in manifest["files"]]
 
 
 def place_task(files: Sequence[tuple[str, str, bytes]], dest: Path, *, expected: Pair | None = None) -> Task:

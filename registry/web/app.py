@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from envsdk.cli.envelope import success
+from registry.api import api_router
 from registry.local import LocalRegistry
 from registry.web.errors import add_error_pages
 from registry.web.pages import episode, families, policies, refresh, runs, sets, task, tasks
@@ -28,6 +29,7 @@ def create_app(registry: LocalRegistry) -> FastAPI:
     add_error_pages(app)
     for page in (tasks, task, episode, sets, families, policies, runs, refresh):
         app.include_router(page.routes(registry), tags=["pages"])
+    app.include_router(api_router(registry))
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
 
     @app.get("/", include_in_schema=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -21,6 +22,12 @@ _STATUS_OF_CODE = {
     "no_such_run": 404,
     "no_such_family": 404,
     "no_such_policy": 404,
+    "unknown_digest": 404,
+    "unknown_task": 404,
+    "unknown_set": 404,
+    "unknown_job": 404,
+    "deleted_revision": 410,
+    "length_required": 411,
     "revision_deleted": 410,
     "token_required": 401,
     "token_scope": 403,
@@ -53,6 +60,15 @@ def add_error_pages(app: FastAPI) -> None:
     @app.exception_handler(EnvsdkError)
     def ours(request: Request, error: EnvsdkError) -> Response:
         return respond(request, error)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(request: Request, error: RequestValidationError) -> Response:
+        del request
+        faults = [
+            UsageError(str(fault["msg"]), code="invalid_request", where=".".join(str(part) for part in fault["loc"]))
+            for fault in error.errors()
+        ]
+        return Response(render_json(failure(*faults)), status_code=422, media_type="application/json")
 
     @app.exception_handler(HTTPException)
     def theirs(request: Request, error: HTTPException) -> Response:

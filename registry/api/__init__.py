@@ -1,0 +1,21 @@
+"""The JSON API under ``/api``: what `registry.client` speaks over HTTP.
+
+Reading is open; writing needs a bearer token with the scope of what it does. Writes are idempotent: tasks by content,
+outcomes by episode id, sets by digest, jobs by the header ``Idempotency-Key``. Answers are the envelope that commands
+print.
+"""
+
+from fastapi import APIRouter
+
+from registry.api import estimates, jobs, outcomes, query, sets, tasks
+from registry.api.guard import Guard
+from registry.local import LocalRegistry
+
+
+def api_router(registry: LocalRegistry) -> APIRouter:
+    """Every endpoint, over one open registry."""
+    router = APIRouter(prefix="/api", tags=["api"])
+    guard = Guard(registry)
+    for part in (query, tasks, outcomes, sets, estimates, jobs):
+        router.include_router(part.routes(registry, guard))
+    return router

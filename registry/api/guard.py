@@ -1,0 +1,83 @@
+"""Who may write, how often, and how much at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import Depends, Request, Security
+from fastapi.params import Depends as DependsOn
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
+
+from envsdk.errors import UsageError
+from registry.local import LocalRegistry
+from registry.tokens import scopes_of
+
+WRITES_A_MINUTE = 600
+FAILURES_A_MINUTE = 30
+MAX_BODY_BYTES = 64 << 20
+_BEARER = HTTPBearer(auto_error=False, description="A token of `envsdk registry token create`.")
+
+
+class Guard:
+    """Checks of writes; one for an application, since it counts."""
+
+    def __init__(self, registry: LocalRegistry) -> None:
+        self._registry = registry
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+
+    def may(self, scope: str, *, bounded: bool = True) -> DependsOn:
+        """A dependency that lets a request through whose token has ``scope``.
+
+        ``bounded``: the body must be announced, and at most 64 MiB; streams are bounded by who reads them.
+        """
+
+        def check(
+            request: Request,
+            credentials: HTTPAuthorizationCredentials | None = Security(_BEARER),  # noqa: B008
+        ) -> None:
+            self._check_token(request, credentials, scope)
+            if bounded:
+                _check_size(request)
+
+        checked: Callable[..., None] = check
+        dependency: DependsOn = Depends(checked)
+        return dependency
+
+    def _check_token(self, request: Request, credentials: HTTPAuthorizationCredentials | None, scope: str) -> None:
+        host = request.client.host if request.client else "unknown"
+        if credentials is None:
+            raise UsageError(
+                "writing needs a token",
+                code="token_required",
+                hint="send `Authorization: Bearer TOKEN`; `envsdk registry token create` makes one",
+            )
+        if not self._limiter.test(RateLimitItemPerMinute(FAILURES_A_MINUTE), "failures", host):
+            raise _too_many()
+        with self._registry.database.reading() as session:
+            scopes = scopes_of(session, credentials.credentials)
+        if scopes is None:
+            self._limiter.hit(RateLimitItemPerMinute(FAILURES_A_MINUTE), "failures", host)
+            raise UsageError("the token is unknown, expired or revoked", code="token_required")
+        if scope not in scopes:
+            raise UsageError(
+                f"the token lacks the scope {scope!r}", code="token_scope", hint=f"it has: {', '.join(scopes)}"
+            )
+        if not self._limiter.hit(RateLimitItemPerMinute(WRITES_A_MINUTE), "writes", credentials.credentials):
+            raise _too_many()
+
+
+def _too_many() -> UsageError:
+    return UsageError("too many requests", code="rate_limited", hint="wait a minute; send outcomes in larger batches")
+
+
+def _check_size(request: Request) -> None:
+    announced = request.headers.get("content-length", "")
+    if not announced.isdigit():
+        raise UsageError("the length of the body is not announced", code="length_required")
+    if int(announced) > MAX_BODY_BYTES:
+        raise UsageError(
+            f"the body is larger than {MAX_BODY_BYTES >> 20} MiB", code="payload_too_large", hint="send it in parts"
+        )
