@@ -69,6 +69,7 @@ class Dispatcher:
         version: the committed weight version.
         slots: episodes that may run at once.
         refills: how often one place of a group may be tried again.
+        completed: hears of every complete group, whether it will be trained or not.
         close: hears of every group that will not be trained, with the reason.
     """
 
@@ -84,6 +85,7 @@ class Dispatcher:
         group_size: int,
         slots: int,
         refills: int = 2,
+        completed: Callable[[CompleteGroup], None] = lambda _group: None,
         close: Callable[[Draw, str], None] = lambda _draw, _why: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -98,6 +100,7 @@ class Dispatcher:
         self._slots = asyncio.Semaphore(slots)
         self._waiting = 0
         self._refills = refills
+        self._completed = completed
         self._close = close
         self._now = now
         self._running: dict[str, _Running] = {}
@@ -216,6 +219,7 @@ class Dispatcher:
         self._accept(complete)
 
     def _accept(self, complete: CompleteGroup) -> None:
+        self._completed(complete)
         why = complete.no_signal
         if why is None:
             self._fruitless = 0

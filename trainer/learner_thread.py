@@ -13,11 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from trainer import checkpoint
 from trainer.activity import Activity
 from trainer.engines.weight_file import WeightFile
 from trainer.group import CompleteGroup
+from trainer.model_folder import write_model
+from trainer.recovery import LoopState
 
 T = TypeVar("T")
+LOOP_STATE = "loop.json"
 WEIGHTS_FOLDER = Path("/dev/shm")  # noqa: S108 - shared memory is the point
 
 
@@ -78,9 +82,20 @@ class LearnerThread:
         """The learner's logprobs of a probe."""
         return await self._run(lambda: self._given.logprobs(sequences))
 
-    async def save(self, folder: Path) -> None:
-        """Write model, optimizer and random state."""
-        await self._run(lambda: self._given.save(folder))
+    async def save(self, root: Path, state: LoopState) -> None:
+        """Write a checkpoint: the learner's state and the loop's, whole or not at all."""
+
+        def write(folder: Path) -> None:
+            self._given.save(folder)
+            (folder / LOOP_STATE).write_text(state.model_dump_json(), encoding="utf-8")
+
+        await self._run(lambda: checkpoint.save(root, state.step, write))
+
+    async def export(self, folder: Path, model_dir: Path, *, lineage: str, version: int) -> None:
+        """Write the weights as a model folder, with the tokenizer of ``model_dir``."""
+        await self._run(
+            lambda: write_model(folder, self._given.named_weights(), model_dir, lineage=lineage, version=version)
+        )
 
     async def load(self, folder: Path) -> None:
         """Read them back."""

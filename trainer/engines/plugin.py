@@ -11,7 +11,7 @@ BACKEND = "envsdk_mapped"
 
 def register() -> None:
     """Register the transfer with vLLM; may be called more than once."""
-    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory  # noqa: PLC0415 - heavy
+    from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 
     if BACKEND not in WeightTransferEngineFactory._registry:  # noqa: SLF001 - the factory has no question to ask
         WeightTransferEngineFactory.register_engine(BACKEND, "trainer.engines.mapped_transfer", "MappedTransferEngine")

@@ -14,6 +14,7 @@ from trainer.engines.chat import ChatTokens
 from trainer.engines.rotation import Rotation
 from trainer.engines.token_policy import Sampling, TokenPolicy, Watcher
 from trainer.engines.vllm_engine import EngineOptions, VllmEngine
+from trainer.model_folder import origin
 from trainer.models import resolve_model
 
 Progress = Callable[[str], None]
@@ -24,8 +25,6 @@ async def start_policy(
     *,
     engine: EngineOptions,
     sampling: Sampling,
-    version: int = 0,
-    lineage: str = "",
     watcher: Watcher | None = None,
 ) -> TokenPolicy:
     """Start a replica of the model in ``model_dir`` and return the policy over it; 20-60 s.
@@ -33,11 +32,11 @@ async def start_policy(
     Raises:
         PrerequisiteError, EngineError: as `VllmEngine.start`.
     """
-    replica = await VllmEngine.start(model_dir, engine, version=version)
+    replica = await VllmEngine.start(model_dir, engine, version=origin(model_dir)[1])
     return TokenPolicy(
         Rotation([replica]),
         ChatTokens(load_tokenizer(model_dir)),
-        identity=policy_id(model_dir, engine=engine, sampling=sampling, lineage=lineage),
+        identity=policy_id(model_dir, engine=engine, sampling=sampling),
         sampling=sampling,
         watcher=watcher,
     )
@@ -81,12 +80,12 @@ class LazyPolicy:
             await self._started.close()
 
 
-def policy_id(model_dir: Path, *, engine: EngineOptions, sampling: Sampling, lineage: str = "") -> PolicyId:
+def policy_id(model_dir: Path, *, engine: EngineOptions, sampling: Sampling) -> PolicyId:
     """Name the policy that this machine's vLLM makes of a model folder."""
     distribution = packages_distributions().get("vllm", ["vllm"])[0]
     return PolicyId(
         model=model_dir.name,
-        lineage=lineage or model_dir.name,
+        lineage=origin(model_dir)[0],
         engine=f"{distribution} {version(distribution)}",
         precision=engine.dtype,
         sampling=sampling.model_dump(),
@@ -95,6 +94,6 @@ def policy_id(model_dir: Path, *, engine: EngineOptions, sampling: Sampling, lin
 
 def load_tokenizer(model_dir: Path) -> Any:
     """The tokenizer of a model folder, without a look at any network."""
-    from transformers import AutoTokenizer  # noqa: PLC0415 - heavy
+    from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(model_dir, local_files_only=True)

@@ -18,7 +18,6 @@ from trainer.engines.base import Generation, Request
 from trainer.engines.chat import ChatTokens
 from trainer.engines.rotation import Rotation
 
-
 _ABORT_MARGIN_S = 0.25
 """A reply is cut so long before its caller's deadline, so that the tokens made until then are handed over."""
 

@@ -64,7 +64,7 @@ class VllmEngine:
         """
         _prepare_environment(options)
         try:
-            from vllm.v1.engine.async_llm import AsyncLLM  # noqa: PLC0415 - heavy, and reads the environment
+            from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
             raise PrerequisiteError(
                 f"vLLM cannot be imported: {error}", code="no_vllm", hint="pip install 'envsdk[trainer,cpu]' (or gpu)"
@@ -88,7 +88,7 @@ class VllmEngine:
         return self._version
 
     async def generate(self, request: Request) -> Generation:
-        from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415 - heavy
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
 
         params = SamplingParams(
             max_tokens=request.max_tokens,
@@ -102,7 +102,7 @@ class VllmEngine:
         return _read(output, self.name)
 
     async def score(self, ids: Sequence[int], *, salt: str) -> list[float]:
-        from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415 - heavy
+        from vllm.sampling_params import RequestOutputKind, SamplingParams
 
         params = SamplingParams(
             max_tokens=1, temperature=0.0, prompt_logprobs=0, output_kind=RequestOutputKind.FINAL_ONLY
@@ -119,7 +119,7 @@ class VllmEngine:
             await self._llm.pause_generation(mode="keep", clear_cache=False)
 
     async def load(self, path: Path, *, version: int) -> None:
-        from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest  # noqa: PLC0415 - heavy
+        from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest
 
         async with self._failures("weight update"):
             await self._llm.start_weight_update()
@@ -139,7 +139,7 @@ class VllmEngine:
     async def _run(
         self, request_id: str, ids: Sequence[int], params: Any, salt: str, timeout_s: float | None
     ) -> RequestOutput:
-        from vllm import TokensPrompt  # noqa: PLC0415 - heavy
+        from vllm import TokensPrompt
 
         prompt = TokensPrompt(prompt_token_ids=list(ids))
         if salt:
@@ -190,9 +190,9 @@ def _prepare_environment(options: EngineOptions) -> None:
 
 
 def _engine_args(model_dir: Path, options: EngineOptions) -> Any:
-    from vllm.config import WeightTransferConfig  # noqa: PLC0415 - heavy
-    from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: PLC0415 - heavy
-    from vllm.platforms import current_platform  # noqa: PLC0415 - heavy
+    from vllm.config import WeightTransferConfig
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.platforms import current_platform
 
     arguments = AsyncEngineArgs(
         model=str(model_dir),

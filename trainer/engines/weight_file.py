@@ -162,7 +162,7 @@ def _layout(tensors: Iterable[tuple[str, torch.Tensor]], dtype: torch.dtype) -> 
 
 
 def _tensor(mapped: mmap.mmap, entry: dict[str, Any], data_at: int) -> torch.Tensor:
-    import torch  # noqa: PLC0415 - heavy
+    import torch
 
     dtype = {"BF16": torch.bfloat16, "F16": torch.float16, "F32": torch.float32}[entry["dtype"]]
     start, end = entry["data_offsets"]

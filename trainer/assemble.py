@@ -1,0 +1,222 @@
+"""Put a run together: registry, tasks, sandboxes, engine, learner, and the rooms between them; take it apart again.
+
+Order matters twice: the directory with ``run.json`` exists before anything can fail, and everything that was started is
+ended in reverse, however the run ends. A resumed run goes through the same code, with a checkpoint and the ledger as
+what it starts from.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+from envsdk.episode.conversation import ConversationAgent
+from envsdk.episode.record import EpisodeRecord
+from envsdk.episode.run import run_episode
+from envsdk.sandboxes import open_provider
+from envsdk.sandboxes.base import SandboxProvider
+from envsdk.spec.model import Task
+from registry.client import open_registry
+from trainer import checkpoint, task_set
+from trainer.activity import Activity
+from trainer.admission import Admission
+from trainer.config import TrainConfig
+from trainer.dispatch import Dispatcher
+from trainer.endings import abandoned
+from trainer.engines.policy import start_policy
+from trainer.engines.token_policy import Sampling, TokenPolicy
+from trainer.group import CompleteGroup, Member
+from trainer.learner_thread import LOOP_STATE, Learner, LearnerThread
+from trainer.ledger import Ledger
+from trainer.model_folder import origin
+from trainer.models import resolve_model
+from trainer.parts import Parts
+from trainer.pool import Pool
+from trainer.probe import PROBE_TEXTS, Probe
+from trainer.recovery import LoopState, beginning, recover
+from trainer.run_dir import TASKS, RunDir
+from trainer.sampler import Sampler
+from trainer.uploader import Uploader
+from trainer.weights import WeightPublisher
+
+Say = Callable[[str], None]
+
+
+@asynccontextmanager
+async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncIterator[Parts]:
+    """The parts of a run in ``run``'s directory, fresh or from its newest checkpoint.
+
+    Raises:
+        FaultyError: the query matches nothing.
+        PrerequisiteError: no sandbox back end, or no vLLM.
+        EngineError: the engine did not start, or does not agree with the learner.
+    """
+    async with AsyncExitStack() as closing:
+        registry = closing.enter_context(open_registry(config.registry or None))
+        pinned = run.facts.get("task_set")
+        name, digest, pairs = await asyncio.to_thread(
+            partial(task_set.pin, registry, query=config.query, revision=str(pinned or ""))
+        )
+        run.update(task_set=name, task_set_digest=digest)
+        tasks = await asyncio.to_thread(task_set.fetch, registry, pairs, run.path / TASKS)
+        say(f"{len(tasks)} tasks, pinned as {name}")
+        provider = open_provider(config.sandbox or None)
+        closing.push_async_callback(provider.close)
+        say(f"sandboxes: {provider.name}")
+        model_dir = await asyncio.to_thread(partial(resolve_model, config.model, progress=say))
+        activity = Activity()
+        learner = LearnerThread(activity)
+        closing.callback(learner.close)
+        say("starting the engine and the learner")
+        policy, _ = await asyncio.gather(
+            start_policy(
+                model_dir,
+                engine=config.engine,
+                sampling=Sampling(temperature=config.learner.temperature),
+                watcher=activity,
+            ),
+            learner.start(partial(_make_learner, model_dir, config)),
+        )
+        closing.push_async_callback(policy.close)
+        sampler = await asyncio.to_thread(
+            partial(task_set.sampler, registry, tasks, lineage=policy.id.lineage, seed=config.seed)
+        )
+        uploader = Uploader(partial(registry.append, run=run.path.name), warn=say)
+        uploading = asyncio.create_task(uploader.serve(), name="uploader")
+        closing.push_async_callback(_finish_upload, uploader, uploading)
+        parts = _rooms(
+            config,
+            run,
+            model_dir=model_dir,
+            policy=policy,
+            learner=learner,
+            activity=activity,
+            sampler=sampler,
+            provider=provider,
+            uploader=uploader,
+        )
+        parts.say = say
+        await start_parts(parts, tasks)
+        yield parts
+
+
+def _rooms(
+    config: TrainConfig,
+    run: RunDir,
+    *,
+    model_dir: Path,
+    policy: TokenPolicy,
+    learner: LearnerThread,
+    activity: Activity,
+    sampler: Sampler,
+    provider: SandboxProvider,
+    uploader: Uploader,
+) -> Parts:
+    launched: list[EpisodeRecord] = []
+
+    def ended(record: EpisodeRecord) -> None:
+        launched.append(record)
+        uploader.add(record)
+
+    def completed(group: CompleteGroup) -> None:
+        graded = [record for record in group.episodes if record.outcome.graded]
+        passed = sum(record.outcome.outcome_class == "model_success" for record in graded)
+        sampler.observe(group.draw.task.digests.task, passed=passed, graded=len(graded))
+
+    ledger = Ledger(run.path, on_end=ended)
+    pool = Pool(max_lag=config.max_lag)
+    probe = Probe([tuple(policy.chat.plain(text)) for text in PROBE_TEXTS], learner.score)
+    publisher = WeightPublisher(policy.rotation, probe, learner.write, version=origin(model_dir)[1])
+    dispatcher = Dispatcher(
+        draw=sampler.draw,
+        run=_episode_runner(policy, provider, activity),
+        pool=pool,
+        ledger=ledger,
+        admission=Admission(config.staleness, config.groups_per_step),
+        version=lambda: publisher.version,
+        group_size=config.group_size,
+        slots=config.concurrency,
+        refills=config.refills,
+        completed=completed,
+    )
+    return Parts(
+        run=run,
+        learner=learner,
+        rotation=policy.rotation,
+        publisher=publisher,
+        dispatcher=dispatcher,
+        pool=pool,
+        ledger=ledger,
+        activity=activity,
+        sampler=sampler,
+        model_dir=model_dir,
+        steps=config.steps,
+        groups_per_step=config.groups_per_step,
+        checkpoint_every=config.checkpoint_every,
+        launched=launched,
+    )
+
+
+async def start_parts(parts: Parts, tasks: Sequence[Task]) -> None:
+    """Measure the probe's baseline; then, in a resumed run, bring everything to where the checkpoint stood."""
+    readings = await parts.publisher.start()
+    baseline = max(reading.mean for reading in readings)
+    parts.say(f"engine and learner differ by {baseline:.4f} nats a token before any update")
+    parts.run.update(mismatch_baseline=baseline)
+    closed = parts.ledger.close_abandoned(abandoned)
+    if not parts.ledger.ended:
+        return
+    newest = checkpoint.newest(parts.run.checkpoints)
+    if newest is None:
+        state = beginning(version=parts.publisher.version, sampler=parts.sampler.state())
+    else:
+        state = LoopState.model_validate_json((newest / LOOP_STATE).read_text(encoding="utf-8"))
+        await parts.learner.load(newest)
+        parts.publisher.version = state.version - 1
+        await parts.publisher.publish()  # the engine started from the model's folder
+    recovered = recover(state, parts.ledger.records(), {task.digests.task: task for task in tasks})
+    parts.sampler.restore(state.sampler)
+    parts.dispatcher.restore(state, recovered)
+    parts.first_step = state.step + 1
+    parts.run.forget_after(state.step)
+    parts.say(
+        f"resuming after step {state.step} at version {state.version}: {len(recovered.pool)} groups wait, "
+        f"{len(recovered.in_flight)} were in flight, {len(closed)} episodes were cut off, "
+        f"{recovered.undone} came from steps that are undone"
+    )
+
+
+def _episode_runner(
+    policy: TokenPolicy, provider: SandboxProvider, activity: Activity
+) -> Callable[[Member], Awaitable[EpisodeRecord]]:
+    async def run(member: Member) -> EpisodeRecord:
+        activity.started(member.episode_id)
+        try:
+            return await run_episode(
+                member.draw.task,
+                ConversationAgent(policy, group_id=member.draw.group_id, session_id=member.episode_id),
+                provider,
+                episode_id=member.episode_id,
+                group_id=member.draw.group_id,
+                index_in_group=member.index,
+                attempt=member.attempt,
+            )
+        finally:
+            activity.ended(member.episode_id)
+
+    return run
+
+
+def _make_learner(model_dir: Path, config: TrainConfig) -> Learner:
+    from trainer.learner import Learner as TorchLearner
+
+    return TorchLearner(model_dir, config.learner)
+
+
+async def _finish_upload(uploader: Uploader, uploading: asyncio.Task[None]) -> None:
+    uploading.cancel()
+    await asyncio.gather(uploading, return_exceptions=True)
+    await uploader.flush()

@@ -1,0 +1,143 @@
+"""``envsdk eval``: the pass rate of a model on tasks, with an interval clustered by task."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from envsdk.cli.envelope import success
+from envsdk.cli.options import JsonFlag, emit
+from envsdk.episode.record import EpisodeRecord
+from envsdk.errors import UsageError
+from envsdk.files.jsonl import append_row
+from trainer.cli.console import Lines
+from trainer.evaluate import Evaluation
+from trainer.interval import RateInterval
+
+
+def evaluate(  # noqa: PLR0917 - typer reads options from the signature
+    task_set: Annotated[str, typer.Option("--set", help="A set's revision, NAME@REV.")] = "",
+    query: Annotated[str, typer.Option(help="Or a query.")] = "",
+    model: Annotated[str, typer.Option(help="A model's name (smollm2) or folder.")] = "smollm2",
+    n: Annotated[int, typer.Option("-n", min=1, help="Episodes of each task.")] = 4,
+    limit: Annotated[int, typer.Option(help="At most so many tasks, the first ones; 0 for all.")] = 0,
+    temperature: Annotated[float, typer.Option(help="Of the sampling; the training's is 1.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of the sampling.")] = 0,
+    concurrency: Annotated[int, typer.Option(help="Episodes at once.")] = 64,
+    sandbox: Annotated[str, typer.Option(help="docker or bubblewrap; empty for whichever works.")] = "",
+    registry: Annotated[str, typer.Option(help="A database or server URL.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Write every episode here, as JSONL.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Evaluate a model on the engine and in the precision that training uses. Exit 0 whatever the rate.
+
+    envsdk eval --set held-out@1 --model smollm2
+    envsdk eval --query "family:shell-line" --model runs/first/model -n 8
+    """
+    if bool(task_set) == bool(query):
+        raise UsageError("give either --set or --query", code="usage", hint="--set NAME@REV, or --query 'tag:shell'")
+    if out is not None and out.exists():
+        raise UsageError("the file exists", code="file_exists", hint="give another name, or remove it", where=str(out))
+    work = _evaluate(
+        task_set=task_set,
+        query=query,
+        model=model,
+        n=n,
+        limit=limit,
+        temperature=temperature,
+        seed=seed,
+        concurrency=concurrency,
+        sandbox=sandbox,
+        registry=registry,
+        out=out,
+    )
+    name, found = asyncio.run(work)
+    emit(success(**_result(name, found)), as_json=as_json, text=_text(name, found))
+
+
+async def _evaluate(
+    *,
+    task_set: str,
+    query: str,
+    model: str,
+    n: int,
+    limit: int,
+    temperature: float,
+    seed: int,
+    concurrency: int,
+    sandbox: str,
+    registry: str,
+    out: Path | None,
+) -> tuple[str, Evaluation]:
+    # Heavy, all of them: none is needed for --help.
+    from envsdk.episode.conversation import ConversationAgent
+    from envsdk.episode.run import run_episode
+    from envsdk.sandboxes import open_provider
+    from envsdk.spec.model import Task
+    from registry.client import open_registry
+    from trainer import task_set as sets
+    from trainer.engines.policy import open_policy
+    from trainer.evaluate import evaluate as run_evaluation
+
+    say = Lines()
+    with tempfile.TemporaryDirectory(prefix="envsdk-eval-") as folder, open_registry(registry or None) as client:
+        name, _, pairs = sets.pin(client, query=query, revision=task_set)
+        tasks = sets.fetch(client, pairs[:limit] if limit else pairs, Path(folder))
+        say(f"{len(tasks)} tasks of {name}, {n} episodes each")
+        provider = open_provider(sandbox or None)
+        policy = open_policy(model, temperature=temperature, max_concurrent=concurrency)
+        done: list[EpisodeRecord] = []
+
+        async def run(task: Task, episode_id: str, episode_seed: int) -> EpisodeRecord:
+            agent = ConversationAgent(policy, episode_seed, session_id=episode_id)
+            return await run_episode(task, agent, provider, episode_id=episode_id)
+
+        def ended(record: EpisodeRecord) -> None:
+            done.append(record)
+            if out is not None:
+                append_row(out, record.model_dump(mode="json"), fsync=False)
+            if len(done) % 64 == 0:
+                say(f"{len(done)} of {len(tasks) * n} episodes")
+
+        try:
+            found = await run_evaluation(tasks, run, n=n, concurrency=concurrency, seed=seed, on_end=ended)
+        finally:
+            await policy.close()
+            await provider.close()
+    return name, found
+
+
+def _result(name: str, found: Evaluation) -> dict[str, Any]:
+    return {
+        "set": name,
+        **_rate(found.overall),
+        "coverage": found.coverage,
+        "families": {family: _rate(interval) for family, interval in found.families.items()},
+    }
+
+
+def _rate(interval: RateInterval) -> dict[str, Any]:
+    return {
+        "pass_rate": interval.rate,
+        "low": interval.low,
+        "high": interval.high,
+        "n": interval.n,
+        "tasks": interval.clusters,
+    }
+
+
+def _text(name: str, found: Evaluation) -> str:
+    lines = [f"{name}: {_shown(found.overall)}, coverage {100 * found.coverage:.0f} %"]
+    lines += [f"  {family}: {_shown(interval)}" for family, interval in found.families.items()]
+    return "\n".join(lines)
+
+
+def _shown(interval: RateInterval) -> str:
+    if interval.rate is None or interval.low is None or interval.high is None:
+        return "nothing was scored"
+    bounds = f"{100 * interval.low:.0f}-{100 * interval.high:.0f} %"
+    return f"{100 * interval.rate:.1f} % (95 % interval {bounds}, {interval.n} episodes of {interval.clusters} tasks)"

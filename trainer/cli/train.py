@@ -1,0 +1,70 @@
+"""``envsdk train``: train a model on what a query finds."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from envsdk.cli.envelope import success
+from envsdk.cli.options import JsonFlag, emit
+from envsdk.errors import UsageError
+from trainer.cli.console import Lines
+from trainer.config import Resolved, TrainConfig, resolve
+from trainer.run_dir import CONFIG, RunDir
+
+
+def train(  # noqa: PLR0917 - typer reads options from the signature
+    query: Annotated[str | None, typer.Option(help="Which tasks, in the registry's language.")] = None,
+    model: Annotated[str | None, typer.Option(help="A model's name (smollm2) or folder.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Optimizer steps.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of sampler, learner and engine.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any other setting, as name=value; see --dry-run.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with a table [train].")] = None,
+    name: Annotated[str, typer.Option(help="The run's folder under runs/.")] = "train",
+    runs: Annotated[Path, typer.Option(help="Folder of runs.")] = Path("runs"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run NAME.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every setting with its origin, and stop.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train with asynchronous GRPO on the tasks that a query finds.
+
+    envsdk train --query "tag:shell status:learnable" --steps 20 --name first
+    envsdk train --name first --resume
+    """
+    flags: dict[str, Any] = {"query": query, "model": model, "steps": steps, "learner.lr": lr, "seed": seed}
+    flags |= dict(_setting(text) for text in settings or [])
+    path = runs / name
+    resolved = resolve(flags, config=path / CONFIG if resume else config)
+    if dry_run:
+        emit(success(settings=resolved.config, origins=resolved.origins), as_json=as_json, text=_listing(resolved))
+        return
+    result = asyncio.run(_train(resolved.config, path, resume=resume))
+    text = f"{result['steps']} steps, reward {result['reward_first']} -> {result['reward_last']}: {result['run_dir']}"
+    emit(success(**result), as_json=as_json, text=text)
+
+
+async def _train(config: TrainConfig, path: Path, *, resume: bool) -> dict[str, Any]:
+    from trainer.loop import train as run_training
+
+    if not config.query:
+        raise UsageError("no tasks to train on: the query is empty", code="no_query", hint="--query 'status:learnable'")
+    run = RunDir.open(path) if resume else RunDir.create(path, config)
+    return asdict(await run_training(config, run, say=Lines()))
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--set {text!r} has no value", code="bad_setting", hint="--set engine.threads=0,1")
+    return name, value
+
+
+def _listing(resolved: Resolved) -> str:
+    return "\n".join(resolved.lines())
