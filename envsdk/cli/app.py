@@ -132,8 +132,8 @@ def run(args: Sequence[str]) -> int:
     rest = [arg for arg in ours if arg != "--debug"] + list(args[len(ours) :])
     called = next((arg for arg in ours if not arg.startswith("-")), None)
     try:
-        return _exit_code(build_app(called)(args=rest, prog_name="envsdk", standalone_mode=False))
-    except KeyboardInterrupt:
+        code = _exit_code(build_app(called)(args=rest, prog_name="envsdk", standalone_mode=False))
+    except KeyboardInterrupt:  # while a command is imported; later typer turns it into the exit code
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
@@ -147,6 +147,9 @@ def run(args: Sequence[str]) -> int:
             f"{type(error).__name__}: {error}", code="internal_error", hint="run again with --debug and report it"
         )
         return _report(broken, as_json="--json" in ours, debug=debug)
+    if code == INTERRUPTED:
+        print("interrupted", file=sys.stderr)
+    return code
 
 
 def _exit_code(result: Any) -> int:

@@ -190,7 +190,7 @@ def as_row(task: Task) -> dict[str, Any]:
     return {
         "slug": spec.slug,
         "instruction": spec.instruction,
-        "answer": oracle.read_text(encoding="utf-8") if oracle.is_file() else None,
+        "answer": oracle.read_bytes().decode() if oracle.is_file() else None,
         "system": spec.agent.system,
         "examples": [example.model_dump() for example in spec.agent.examples],
         "protocol": spec.agent.protocol,

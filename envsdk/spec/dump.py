@@ -28,6 +28,7 @@ from envsdk.spec.problems import spec_error
 
 _HARBOR_NETWORK = {ours: theirs for theirs, ours in NETWORKS.items()}
 _EMPTY_BY_DEFAULT = {"description", "family", "system", "entry"}
+_FREE_TABLES = {"metadata", "env", "level", "headers", "min_reward"}
 Tables = dict[str, Any]
 
 
@@ -117,7 +118,9 @@ def _edit_original(path: Path, spec: TaskSpec) -> None:
     path.write_text(tomlkit.dumps(document), encoding="utf-8", newline="")
 
 
-def _edit(target: TomlTable | Container | Any, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+def _edit(
+    target: TomlTable | Container | Any, old: Mapping[str, Any], new: Mapping[str, Any], *, is_free: bool = False
+) -> None:
     for key in set(old) - set(new):
         target.pop(key, None)
     for key, value in new.items():
@@ -125,25 +128,31 @@ def _edit(target: TomlTable | Container | Any, old: Mapping[str, Any], new: Mapp
             continue
         if isinstance(value, dict) and isinstance(target.get(key), dict):
             before = old.get(key)
-            _edit(target[key], before if isinstance(before, dict) else {}, value)
-        elif key not in target and _says_nothing(key, value):
+            inner_is_free = _is_free(key, outer_is_free=is_free)
+            _edit(target[key], before if isinstance(before, dict) else {}, value, is_free=inner_is_free)
+        elif key not in target and not is_free and _says_nothing(key, value):
             continue
         elif value is None:
             target.pop(key, None)
         else:
-            target[key] = _pruned(value) if isinstance(value, dict) else value
+            inner_is_free = _is_free(key, outer_is_free=is_free)
+            target[key] = _pruned(value, is_free=inner_is_free) if isinstance(value, dict) else value
 
 
-def _pruned(value: Tables) -> Tables:
-    """Without what means the same as nothing."""
+def _pruned(value: Tables, *, is_free: bool = False) -> Tables:
+    """Without what means the same as nothing; in a free table everything means something."""
     kept: Tables = {}
     for key, item in value.items():
-        inner = _pruned(item) if isinstance(item, dict) else item
-        if isinstance(inner, list):
+        inner = _pruned(item, is_free=_is_free(key, outer_is_free=is_free)) if isinstance(item, dict) else item
+        if isinstance(inner, list) and not is_free:
             inner = [_pruned(row) if isinstance(row, dict) else row for row in inner]
-        if not _says_nothing(key, inner):
+        if is_free or not _says_nothing(key, inner):
             kept[key] = inner
     return kept
+
+
+def _is_free(key: str, *, outer_is_free: bool) -> bool:
+    return key in _FREE_TABLES or (outer_is_free and key != "envsdk")
 
 
 def _same(item: Any, value: Any) -> bool:
@@ -153,7 +162,7 @@ def _same(item: Any, value: Any) -> bool:
 
 
 def _says_nothing(key: str, value: Any) -> bool:
-    """Absent, an empty table or list, or a text that is empty by default; in a free table empty is a value."""
+    """Absent, an empty table or list, or a text that is empty by default."""
     return value is None or value in ({}, []) or (value == "" and key in _EMPTY_BY_DEFAULT)
 
 

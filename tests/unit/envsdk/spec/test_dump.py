@@ -78,7 +78,9 @@ SPECS = st.builds(
     tags=st.lists(WORDS, max_size=3).map(tuple),
     description=TEXT,
     metadata=st.dictionaries(
-        st.from_regex(r"[a-z]{1,5}", fullmatch=True).filter(lambda key: key != "tags"), TEXT, max_size=2
+        st.from_regex(r"[a-z]{1,5}", fullmatch=True).filter(lambda key: key != "tags"),
+        TEXT | st.dictionaries(WORDS, TEXT | st.just({}), max_size=2),
+        max_size=2,
     ),
 )
 

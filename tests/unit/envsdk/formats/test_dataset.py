@@ -1,0 +1,118 @@
+"""Rows in and out: every row is a task or a rejection, and a task's row says what it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from envsdk.errors import UsageError
+from envsdk.formats.dataset import VERIFIER, as_row, export_dataset, import_dataset, read_rows
+
+SPACE: dict[str, object] = {}
+exec(VERIFIER, SPACE)
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=20).filter(
+    str.strip
+)
+
+
+def bring(tmp_path: Path, text: str, suffix: str = ".jsonl", **columns: str):
+    source = tmp_path / f"rows{suffix}"
+    source.write_text(text, encoding="utf-8")
+    return import_dataset(source, tmp_path / "out", columns=columns)
+
+
+def test_every_row_is_a_task_or_a_rejection(tmp_path: Path) -> None:
+    rows = '{"instruction":"a","answer":"b"}\n\nnope\n[1]\n{"instruction":"a"}\n{"instruction":"","answer":"b"}\n'
+    result = bring(tmp_path, rows)
+    assert len(result.tasks) == 1
+    assert [(r.path.rpartition(":")[2], r.code) for r in result.rejected] == [
+        ("2", "bad_row"),
+        ("3", "bad_row"),
+        ("4", "missing_column"),
+        ("5", "missing_column"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".jsonl", '{"instruction":"a","answer":"b"}'),
+        (".json", '[{"instruction":"a","answer":"b"}]'),
+        (".csv", "\ufeffinstruction,answer\na,b\n"),
+    ],
+)
+def test_each_kind_of_file_gives_the_same_task(tmp_path: Path, suffix: str, text: str) -> None:
+    task = bring(tmp_path, text, suffix).tasks[0]
+    assert (task.slug, task.spec.instruction, task.spec.verifier.params) == ("rows-1", "a", {"expected": "b"})
+
+
+def test_a_saved_folder_is_read(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_list([{"instruction": "a", "answer": "b"}]).save_to_disk(str(tmp_path / "saved"))
+    assert list(read_rows(tmp_path / "saved")) == [{"instruction": "a", "answer": "b"}]
+
+
+def test_lines_are_split_at_newlines_only(tmp_path: Path) -> None:
+    assert bring(tmp_path, '{"instruction":"a\u2028b","answer":"c\u0085d"}\n').tasks[0].spec.instruction == "a\u2028b"
+
+
+def test_slugs_and_wrong_answers_come_from_their_columns(tmp_path: Path) -> None:
+    task = bring(
+        tmp_path, '{"instruction":"a","answer":"b","id":"my one","bad":["x","y"]}', slug="id", wrong="bad"
+    ).tasks[0]
+    assert (task.slug, sorted(p.read_text() for p in (task.root / "mutants" / "wrong").iterdir())) == (
+        "my one",
+        ["x", "y"],
+    )
+
+
+def test_two_rows_cannot_share_a_slug(tmp_path: Path) -> None:
+    result = bring(
+        tmp_path, '{"instruction":"a","answer":"b","slug":"s"}\n{"instruction":"c","answer":"d","slug":"s"}\n'
+    )
+    assert (len(result.tasks), [r.code for r in result.rejected]) == (1, ["duplicate_slug"])
+
+
+def test_a_wrong_key_of_the_map_is_guessed(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        bring(tmp_path, "{}", anser="x")
+    assert caught.value.hint == "did you mean 'answer'?"
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", "x.parquet"])
+def test_a_source_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x.parquet").write_text("")
+    with pytest.raises(UsageError) as caught:
+        import_dataset(tmp_path / name, tmp_path / "out", columns={})
+    assert caught.value.code == "bad_rows"
+
+
+def test_columns_that_mean_nothing_to_us_are_kept(tmp_path: Path) -> None:
+    row = {"instruction": "a", "answer": "b", "n": 1, "f": 0.5, "t": True, "none": None, "list": [1, "ü"], "big": 2**70}
+    task = bring(tmp_path, json.dumps(row)).tasks[0]
+    assert task.spec.metadata["row"] == {"n": 1, "f": 0.5, "t": True, "list": '[1, "ü"]', "big": 2**70}
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TEXT, TEXT)
+def test_the_oracle_of_every_row_passes_and_is_exported(
+    tmp_path_factory: pytest.TempPathFactory, question: str, answer: str
+) -> None:
+    folder = tmp_path_factory.mktemp("d")
+    result = bring(folder, json.dumps({"instruction": question, "answer": answer}))
+    for task in result.tasks:
+        row = as_row(task)
+        assert (row["instruction"], row["answer"]) == (task.spec.instruction, answer)
+        assert SPACE["same_text"](answer, **task.spec.verifier.params) == 1.0
+
+
+def test_an_export_is_one_row_a_task_and_replaces_nothing(tmp_path: Path) -> None:
+    tasks = bring(tmp_path, '{"instruction":"a","answer":"b"}\n{"instruction":"c","answer":"d"}\n').tasks
+    assert export_dataset(tasks, tmp_path / "o.jsonl") == 2
+    assert [json.loads(line)["answer"] for line in (tmp_path / "o.jsonl").read_text().split("\n")[:-1]] == ["b", "d"]
+    with pytest.raises(UsageError):
+        export_dataset(tasks, tmp_path / "o.jsonl")
