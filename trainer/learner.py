@@ -68,7 +68,7 @@ class Learner:
             torch.use_deterministic_algorithms(mode=True)
         torch.manual_seed(config.seed)
         self.config = config
-        self.model = _load(model_dir) if model is None else model
+        self.model = (_load(model_dir) if model is None else model).to(_device(config))
         self.model.train()
         self._reference = _frozen_copy(self.model) if config.kl_coef else None
         self.weights = MasterWeights(self.model, dtype=torch.bfloat16 if config.precision == "bf16" else torch.float32)
@@ -121,8 +121,9 @@ class Learner:
         )
         if not samples:
             return step_metrics(update, None, None)
-        table = token_table(samples)
-        return step_metrics(update, table, table.spread(torch.cat(sums.logprobs).float()))
+        logp_M = torch.cat(sums.logprobs).float()
+        table = token_table(samples, device=logp_M.device)
+        return step_metrics(update, table, table.spread(logp_M))
 
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Every (name, bf16 tensor) that an engine loads."""
@@ -145,7 +146,7 @@ class Learner:
 
     def _accumulate(self, row: PackedRow, denominators: Denominators, sums: _Sums) -> None:
         logp_M = row_logprobs(self.model, row, temperature=self.config.temperature)
-        table = token_table(row.samples, dtype=logp_M.dtype)
+        table = token_table(row.samples, dtype=logp_M.dtype, device=logp_M.device)
         logp_BT = table.spread(logp_M)
         old_BT = table.engine_BT if self.config.anchor == "engine" else logp_BT.detach()
         weight_BT = self._weight(table, logp_BT, sums)
@@ -162,7 +163,7 @@ class Learner:
             kl = self._kl(row, table, logp_BT, denominators.n_tok)
             loss = loss + kl
             sums.kl += kl.item()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         sums.loss += result.loss.item()
         sums.counts.update(result.counts)
         sums.logprobs.append(logp_M.detach())
@@ -210,6 +211,12 @@ class Learner:
         return norm, True
 
 
+def _device(config: LearnerConfig) -> str:
+    if config.device != "auto":
+        return config.device
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
 def _load(model_dir: Path | None) -> Any:
     from transformers import AutoModelForCausalLM
 
@@ -219,7 +226,7 @@ def _load(model_dir: Path | None) -> Any:
 def _frozen_copy(model: Any) -> Any:
     copy = type(model)(model.config)
     copy.load_state_dict(model.state_dict())
-    return copy.to(torch.bfloat16).requires_grad_(requires_grad=False).eval()
+    return copy.to(model.device, torch.bfloat16).requires_grad_(requires_grad=False).eval()
 
 
 def _whole(number: int, ids: Sequence[int]) -> TrainSample:

@@ -77,6 +77,7 @@ class LearnerConfig(Frozen):
         max_skipped: updates in a row that a non-finite gradient may cost before the run stops.
         deterministic: only deterministic kernels; on the CPU bit for bit the same at the same number of threads.
         threads: of torch; 0 leaves torch's own choice.
+        device: ``auto`` is the GPU where there is one.
     """
 
     lr: float = Field(default=1e-5, gt=0)
@@ -98,6 +99,7 @@ class LearnerConfig(Frozen):
     max_skipped: int = Field(default=3, ge=1)
     deterministic: bool = False
     threads: int = Field(default=0, ge=0)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     seed: int = 0
 
     @model_validator(mode="after")

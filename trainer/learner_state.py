@@ -64,7 +64,7 @@ def load(learner: Learner, folder: Path) -> None:
             weight.copy_(stored[name])
             if f"exp_avg/{name}" in moments:
                 learner.optimizer.state[weight] = {
-                    "step": torch.tensor(float(counters["updates"])),
+                    "step": torch.tensor(float(counters["updates"]), device=weight.device),
                     **{moment: moments[f"{moment}/{name}"] for moment in _MOMENTS},
                 }
     torch.set_rng_state(moments["torch_rng"])

@@ -27,7 +27,7 @@ class MasterWeights:
             return
         self.masters = {name: weight.requires_grad_() for name, weight in full.items()}
         for name, parameter in self._computed.items():
-            parameter.register_post_accumulate_grad_hook(_adder(self.masters[name]))  # type: ignore[no-untyped-call]
+            parameter.register_post_accumulate_grad_hook(_adder(self.masters[name]))
 
     def to_model(self) -> None:
         """Round the masters into the model's parameters."""

@@ -42,12 +42,12 @@ class AttentionPlan:
     blocks: tuple[tuple[Block, _Suffixes | None], ...]
 
 
-def plan(row: PackedRow) -> AttentionPlan:
-    """The plan of ``row``."""
-    return AttentionPlan(tuple((block, _suffixes(block)) for block in row.blocks))
+def plan(row: PackedRow, device: torch.device) -> AttentionPlan:
+    """The plan of ``row``, its tensors on ``device``."""
+    return AttentionPlan(tuple((block, _suffixes(block, device)) for block in row.blocks))
 
 
-def _suffixes(block: Block) -> _Suffixes | None:
+def _suffixes(block: Block, device: torch.device) -> _Suffixes | None:
     longest = max(block.suffixes, default=0)
     if longest == 0:
         return None
@@ -61,7 +61,9 @@ def _suffixes(block: Block) -> _Suffixes | None:
         place += length
     own_TT = torch.ones(longest, longest, dtype=torch.bool).tril()
     mask_TK = torch.cat([torch.ones(longest, block.prefix, dtype=torch.bool), own_TT], dim=1)
-    return _Suffixes(len(kept), torch.tensor(gather), torch.tensor(real), mask_TK)
+    return _Suffixes(
+        len(kept), torch.tensor(gather, device=device), torch.tensor(real, device=device), mask_TK.to(device)
+    )
 
 
 def shared_prefix_attention(

@@ -7,6 +7,7 @@ that brings its own attention code, runs padded instead: same values, more token
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -36,15 +37,16 @@ def _packed(model: Any, row: PackedRow, temperature: float) -> Tensor:
     before = model.config._attn_implementation  # noqa: SLF001 - transformers has a setter, and no public getter
     if before != prefix_attention.NAME:
         model.set_attn_implementation(prefix_attention.NAME)
+    device = _device(model)
     hidden_1ND = model.base_model(
-        input_ids=torch.tensor([row.ids]),
-        position_ids=torch.tensor([row.positions]),
+        input_ids=torch.tensor([row.ids], device=device),
+        position_ids=torch.tensor([row.positions], device=device),
         use_cache=False,
-        plan=prefix_attention.plan(row),
+        plan=prefix_attention.plan(row, device),
     ).last_hidden_state
     if before != prefix_attention.NAME:
         model.set_attn_implementation(before)
-    return _at_targets(model, hidden_1ND[0], torch.tensor(row.predictors), row, temperature)
+    return _at_targets(model, hidden_1ND[0], row.predictors, row, temperature)
 
 
 def padded_logprobs(model: Any, row: PackedRow, *, temperature: float = 1.0) -> Tensor:
@@ -57,11 +59,19 @@ def padded_logprobs(model: Any, row: PackedRow, *, temperature: float = 1.0) -> 
         ids_BT[b, : sample.needed] = torch.tensor(sample.ids[: sample.needed])
         real_BT[b, : sample.needed] = 1
         predictors.extend(b * width + t - 1 for t in sample.trained)
-    hidden_BTD = model.base_model(input_ids=ids_BT, attention_mask=real_BT, use_cache=False).last_hidden_state
-    return _at_targets(model, hidden_BTD.flatten(0, 1), torch.tensor(predictors), row, temperature)
+    device = _device(model)
+    hidden_BTD = model.base_model(
+        input_ids=ids_BT.to(device), attention_mask=real_BT.to(device), use_cache=False
+    ).last_hidden_state
+    return _at_targets(model, hidden_BTD.flatten(0, 1), predictors, row, temperature)
 
 
-def _at_targets(model: Any, hidden_ND: Tensor, predictors_M: Tensor, row: PackedRow, temperature: float) -> Tensor:
-    hidden_MD = hidden_ND.index_select(0, predictors_M)
-    head = model.get_output_embeddings()
-    return token_logprobs(hidden_MD, head.weight, torch.tensor(row.targets), temperature=temperature)
+def _at_targets(model: Any, hidden_ND: Tensor, predictors: Sequence[int], row: PackedRow, temperature: float) -> Tensor:
+    predictors_M, targets_M = (torch.tensor(x, device=hidden_ND.device) for x in (predictors, row.targets))
+    head_VD = model.get_output_embeddings().weight
+    return token_logprobs(hidden_ND.index_select(0, predictors_M), head_VD, targets_M, temperature=temperature)
+
+
+def _device(model: Any) -> torch.device:
+    device: torch.device = next(model.parameters()).device
+    return device

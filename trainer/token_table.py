@@ -28,28 +28,26 @@ class TokenTable:
 
     def spread(self, values_M: Tensor) -> Tensor:
         """[B, T] of ``values_M``, 0 where there is no token; differentiable."""
-        flat = torch.zeros(self.mask_BT.numel(), dtype=values_M.dtype)
+        flat = torch.zeros(self.mask_BT.numel(), dtype=values_M.dtype, device=values_M.device)
         return flat.index_copy(0, self.place_M, values_M).view(self.mask_BT.shape)
 
 
-def token_table(samples: Sequence[TrainSample], *, dtype: torch.dtype = torch.float32) -> TokenTable:
+def token_table(
+    samples: Sequence[TrainSample], *, dtype: torch.dtype = torch.float32, device: torch.device | None = None
+) -> TokenTable:
     """The table of ``samples``, in their order."""
     width = max(len(sample.trained) for sample in samples)
     place_M = torch.tensor([b * width + t for b, sample in enumerate(samples) for t in range(len(sample.trained))])
-    shape = (len(samples), width)
 
-    def of(values: list[float], fill: float, kind: torch.dtype) -> Tensor:
-        return (
-            torch.full((shape[0] * width,), fill, dtype=kind)
-            .index_copy(0, place_M, torch.tensor(values, dtype=kind))
-            .view(shape)
-        )
+    def of(values: Sequence[float], fill: float, kind: torch.dtype) -> Tensor:
+        flat = torch.full((len(samples) * width,), fill, dtype=kind)
+        return flat.index_copy(0, place_M, torch.tensor(values, dtype=kind)).view(len(samples), width).to(device)
 
     return TokenTable(
         mask_BT=of([1.0] * len(place_M), 0.0, torch.float32).bool(),
         engine_BT=of([x for s in samples for x in s.engine_logprobs], 0.0, dtype),
-        lag_BT=of([float(x) for s in samples for x in s.lags], -1.0, torch.float32).long(),
+        lag_BT=of([x for s in samples for x in s.lags], -1.0, torch.long),
         lag_weight_BT=of([x for s in samples for x in s.lag_weights], 0.0, dtype),
-        advantage_B=torch.tensor([sample.advantage for sample in samples], dtype=dtype),
-        place_M=place_M,
+        advantage_B=torch.tensor([sample.advantage for sample in samples], dtype=dtype, device=device),
+        place_M=place_M.to(device),
     )
