@@ -8,13 +8,19 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import AsyncExitStack
-from typing import Any
+from dataclasses import dataclass
 
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.errors import EnvsdkError, SandboxError
+from envsdk.files.output import decode
 from envsdk.sandboxes.base import Sandbox, SandboxProvider
+from envsdk.sandboxes.services import ServiceGroup, start_services
 from envsdk.spec.model import HealthCheck, Task
 from envsdk.verifying.pristine import box_spec, dockerfile_folder, image_of
+
+LOG_TAIL_BYTES = 4 << 10
+
+LOG_TAIL_BYTES = 4 << 10
 
 
 class StartError(SandboxError):
@@ -25,6 +31,20 @@ class StartError(SandboxError):
         self.phase = phase
 
 
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What an episode acts in: the sandbox, and its services with the id of their network."""
+
+    sandbox: Sandbox
+    network: str = ""
+    services: ServiceGroup | None = None
+
+    def service_logs(self) -> dict[str, str]:
+        """The last part of what each service wrote."""
+        logs = self.services.logs() if self.services is not None else {}
+        return {name: decode(log[-LOG_TAIL_BYTES:]) for name, log in logs.items()}
+
+
 async def open_box(
     task: Task,
     provider: SandboxProvider,
@@ -32,8 +52,8 @@ async def open_box(
     closing: AsyncExitStack,
     *,
     prepared: Sandbox | None = None,
-) -> tuple[Sandbox, str]:
-    """The episode's box and the id of its services' network. Everything started is ended by ``closing``.
+) -> Box:
+    """The episode's box. Everything started is ended by ``closing``.
 
     Raises:
         StartError: with the phase that failed.
@@ -41,7 +61,7 @@ async def open_box(
     if prepared is not None:
         closing.push_async_callback(prepared.close)
         clock.stamp("acquired")
-        return prepared, prepared.spec.join
+        return Box(prepared, prepared.spec.join)
     with clock.phase("build"):
         try:
             image = await image_of(task, provider)
@@ -49,25 +69,24 @@ async def open_box(
             raise StartError(error, phase="build" if dockerfile_folder(task) else "pull") from error
     with clock.phase("acquire"):
         try:
-            network = await _services(task, provider, closing)
-            box = await provider.acquire(box_spec(task, image, network=network), timeout_s=task.spec.budget.acquire_s)
+            services = await _services(task, provider, closing)
+            network = services.network if services is not None else ""
+            spec = box_spec(task, image, network=network)
+            sandbox = await provider.acquire(spec, timeout_s=task.spec.budget.acquire_s)
         except EnvsdkError as error:
             raise StartError(error, phase="acquire") from error
-    closing.push_async_callback(box.close)
+    closing.push_async_callback(sandbox.close)
     clock.stamp("acquired")
     if task.spec.container is not None and task.spec.container.healthcheck is not None:
         with clock.phase("setup"):
-            await _until_healthy(box, task.spec.container.healthcheck, task.spec.budget.setup_s)
-    return box, network
+            await _until_healthy(sandbox, task.spec.container.healthcheck, task.spec.budget.setup_s)
+    return Box(sandbox, network, services)
 
 
-async def _services(task: Task, provider: SandboxProvider, closing: AsyncExitStack) -> str:
+async def _services(task: Task, provider: SandboxProvider, closing: AsyncExitStack) -> ServiceGroup | None:
     if not task.spec.services:
-        return ""
-    from envsdk.sandboxes.services import start_services
-
-    group: Any = await closing.enter_async_context(start_services(task, provider))
-    return str(group.network)
+        return None
+    return await closing.enter_async_context(start_services(task, provider))
 
 
 async def _until_healthy(box: Sandbox, check: HealthCheck, budget_s: float) -> None:

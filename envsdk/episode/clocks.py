@@ -47,11 +47,14 @@ class EpisodeClock:
         """Seconds since the episode was dispatched."""
         return time.monotonic() - self._zero
 
-    def stamp(self, name: str, *, first_only: bool = False) -> None:
-        """Record when something happened; a later stamp of the same name replaces the earlier unless ``first_only``."""
+    def stamp(self, name: str, *, first_only: bool = False, at: float | None = None) -> None:
+        """Record when something happened: now, or ``at`` seconds after the dispatch.
+
+        A later stamp of the same name replaces the earlier unless ``first_only``.
+        """
         if first_only and name in self.stamps:
             return
-        self.stamps[name] = round(self.now(), 6)
+        self.stamps[name] = round(self.now() if at is None else at, 6)
         if self._on_stamp is not None:
             self._on_stamp(name, self.stamps[name])
 

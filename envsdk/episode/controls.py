@@ -56,16 +56,13 @@ async def _elsewhere(task: Task, name: str, provider: SandboxProvider | None) ->
     clock = EpisodeClock(task.spec.budget)
     async with AsyncExitStack() as closing:
         try:
-            box, network = (
-                (None, "")
-                if provider is None or not agent.needs_sandbox(task)
-                else await open_box(task, provider, clock, closing)
-            )
+            box = await open_box(task, provider, clock, closing) if provider and agent.needs_sandbox(task) else None
+            sandbox, network = (box.sandbox, box.network) if box else (None, "")
             with clock.acting():
-                end = await agent.act(task, box, clock)
+                end = await agent.act(task, sandbox, clock)
         except EnvsdkError:
             return None
-        return _fact(name, await verify(task, EndState(answer=end.answer, sandbox=box, network=network), provider))
+        return _fact(name, await verify(task, EndState(answer=end.answer, sandbox=sandbox, network=network), provider))
 
 
 def _fact(state: str, verdict: Verdict) -> dict[str, Any]:

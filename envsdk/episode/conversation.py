@@ -137,7 +137,7 @@ class _Conversation:
         """The next reply and its seconds; `None` where the episode's clock ran out first."""
         budget, left_s = self._task.spec.budget, self._clock.left_s()
         tokens = min(budget.reply_tokens, budget.episode_tokens - self._course.tokens)
-        began = time.monotonic()
+        began, asked_at = time.monotonic(), self._clock.now()
         if left_s <= 0:
             return None, 0.0
         try:
@@ -151,7 +151,8 @@ class _Conversation:
             return None, time.monotonic() - began
         seconds = time.monotonic() - began
         self._clock.generated(wall_s=seconds, queue_s=reply.queue_s, prefill_s=reply.prefill_s, decode_s=reply.decode_s)
-        self._clock.stamp("first_token", first_only=True)
+        first_after_s = min(seconds, reply.queue_s + reply.prefill_s) if reply.decode_s else seconds
+        self._clock.stamp("first_token", first_only=True, at=asked_at + first_after_s)
         self._clock.stamp("last_token")
         return reply, seconds
 

@@ -79,7 +79,7 @@ async def run_group(
 async def _siblings(task: Task, provider: SandboxProvider, n: int, setup: str) -> list[Sandbox]:
     clock = EpisodeClock(task.spec.budget)
     async with AsyncExitStack() as closing:
-        box, _ = await open_box(task, provider, clock, closing)
+        box = (await open_box(task, provider, clock, closing)).sandbox
         result = await box.exec(setup, user="root", timeout_s=task.spec.budget.setup_s)
         if not result.ok:
             said = (result.stderr or result.stdout)[-300:].decode("utf-8", "replace")

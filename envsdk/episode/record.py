@@ -148,4 +148,5 @@ class EpisodeRecord(Frozen):
     stamps: dict[str, float] = Field(default_factory=dict)
     evidence: VerifierEvidence = VerifierEvidence()
     sandbox: dict[str, str] = Field(default_factory=dict)
+    service_logs: dict[str, str] = Field(default_factory=dict)
     started_at: float = 0.0

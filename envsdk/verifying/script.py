@@ -78,6 +78,7 @@ def judge(task: Task, ended: ExecResult, found: list[ResultFile], *, seconds: fl
         "signal": ended.signal,
         "seconds": round(seconds, 3),
         "budget_s": task.spec.budget.verify_s,
+        "leftover_agent_processes": 0,  # ended before the start, in whichever box
     }
     said = VerifierEvidence(
         exit_code=ended.exit_code,
