@@ -17,6 +17,7 @@ from envsdk.checks import (
     repeat,
     skip_ratio,
     static,
+    tamper,
 )
 from envsdk.checks.check import Check
 from envsdk.errors import UsageError
@@ -35,6 +36,7 @@ _MODULES = (
     hash_seed,
     static,
     leak,
+    tamper,
 )
 CHECKS: tuple[Check, ...] = tuple(module.CHECK for module in _MODULES)
 

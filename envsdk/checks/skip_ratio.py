@@ -10,7 +10,7 @@ from envsdk.checks.check import Check, Finding, does_not_apply, fails, passes
 from envsdk.checks.declared_tests import Declared, count_tests
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.runners import Counts, read_counts
-from envsdk.checks.stage import Stage
+from envsdk.checks.stage import Stage, oracle_scene
 
 MAX_SHARE = 0.5
 """A share of skipped tests from which on the verifier proves too little."""
@@ -50,8 +50,8 @@ def judge(counts: list[Counts], declared: Declared) -> Finding:
 
 async def _heard(stage: Stage) -> str:
     """What the verifier says of the oracle's state, with its logs."""
-    heard = await stage.verify_in_place(before=_KEEP, after=_LOGS)
-    return heard.decode("utf-8", "replace")
+    verdict, logs = await stage.watch(await oracle_scene(stage), before=_KEEP, after=_LOGS)
+    return verdict.evidence.stdout_tail + "\n" + logs.decode("utf-8", "replace")
 
 
 CHECK = Check(

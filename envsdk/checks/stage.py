@@ -152,22 +152,25 @@ class Stage:
             finally:
                 await box.close()
 
-    async def verify_in_place(self, *, before: str, after: str) -> bytes:
-        """Verify the oracle's state in its own box, and return what the script and the command ``after`` printed.
+    async def watch(self, scene: Scene, *, before: str = "", after: str) -> tuple[Verdict, bytes]:
+        """Verify a scene in the agent's own box; the verdict, and what the command ``after`` printed in it then.
 
         ``before`` is run as root when the tests lie there, right before the script starts. Raises `SandboxError`.
         """
-        await self.oracle()
+        if scene.after_oracle:
+            await self.oracle()
 
         async def prepare(box: Sandbox) -> None:
-            await box.exec(before, user="root", cwd="/")
+            if before:
+                await box.exec(before, user="root", cwd="/")
 
         async with self._free:
-            box = await self._box(Scene(after_oracle=True), "")
+            box = await self._box(scene, "")
             try:
-                verdict = self._counted(await run_script(self.task, box, before_start=prepare))
+                await self.set_scene(box, scene)
+                verdict = self._counted(await run_script(self._timed(scene), box, before_start=prepare))
                 told = await box.exec(after, user="root", cwd="/", output_cap_bytes=4 << 20)
-                return verdict.evidence.stdout_tail.encode() + b"\n" + told.stdout
+                return verdict, told.stdout
             finally:
                 await box.close()
 

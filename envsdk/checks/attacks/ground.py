@@ -1,0 +1,107 @@
+"""What an attacker can know and touch: the verifier's texts, the paths they name, and where the agent may write."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from envsdk.checks.lint.files import read_task_files
+from envsdk.checks.stage import OracleRun, Scene, Stage
+from envsdk.checks.targets import target_files
+
+WRONG = b"x\n"
+"""A submission that is right nowhere."""
+_PATH = re.compile(r"(?<![\w.$}:/-])(?:/[\w.@+-]+)+")
+_OURS = re.compile(r"/(?:tests|logs|solution|dev|proc|sys|usr|bin|sbin|lib|lib64|etc|run)(?:/|$)")
+_ASSIGNED = re.compile(r"\b(?P<name>PATH|PYTHONPATH|NODE_PATH)=[\"']?(?P<value>[^\s\"';]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One attempt: a name that says what is done, and the scene that does it."""
+
+    name: str
+    scene: Scene
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What attacks are made from.
+
+    Attributes:
+        tests: texts of the verifier's files, by path inside the task.
+        oracle: the oracle's passing run.
+        targets: files that a submission consists of.
+        writable: paths outside the targets that the verifier names and the agent may write; True where they exist.
+        folders: folders where the agent may write and the verifier may look for modules and settings.
+        path_folders: folders on the verifier's PATH where the agent may write.
+        user, workdir: of the agent.
+    """
+
+    tests: Mapping[str, str]
+    oracle: OracleRun
+    targets: tuple[str, ...]
+    writable: Mapping[str, bool]
+    folders: tuple[str, ...]
+    path_folders: tuple[str, ...]
+    user: str
+    workdir: str
+    instruction: str
+    base: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Everything the verifier says, in one text."""
+        return "\n".join(self.tests.values())
+
+    def mentions(self, words: str) -> bool:
+        """One of the alternatives of a regular expression stands in the verifier as a word."""
+        return re.search(rf"(?<![\w-])(?:{words})(?![\w-])", self.text) is not None
+
+
+async def survey(stage: Stage, run: OracleRun) -> Ground:
+    """Look at the box as the agent sees it. Raises `SandboxError`."""
+    spec = stage.task.spec
+    tests = read_task_files(stage.task).under("tests")
+    text = "\n".join(tests.values())
+    workdir = spec.container.workdir if spec.container else "/app"
+    targets = tuple(await target_files(stage))
+    named = {path.rstrip("./") for path in _PATH.findall(text) if not _OURS.match(path)}
+    named -= {*targets, workdir.rstrip("/"), ""}
+    path = (await stage.probe('printf %s "$PATH"')).stdout.decode("utf-8", "replace").split(":")
+    assigned = list(_ASSIGNED.finditer(text))
+    path += [part for match in assigned if match["name"] == "PATH" for part in match["value"].split(":")]
+    modules = [part for match in assigned if match["name"] != "PATH" for part in match["value"].split(":")]
+    home = (await stage.probe('printf %s "$HOME"', user=spec.agent.user)).stdout.decode("utf-8", "replace")
+    path_folders = {part if part.startswith("/") else workdir for part in path if "$" not in part}
+    module_folders = {part for part in modules if part.startswith("/")}
+    folders = {workdir, home, f"{workdir}/tests", *module_folders, *(part.rpartition("/")[0] for part in named)}
+    asked = sorted(named | path_folders | {folder for folder in folders if folder})
+    may = await _permissions(stage, asked)
+    return Ground(
+        tests=tests,
+        oracle=run,
+        targets=targets,
+        writable={item: may[item] == "file" for item in sorted(named) if may.get(item) in {"file", "new"}},
+        folders=tuple(item for item in sorted(folders) if may.get(item) in {"folder", "new"}),
+        path_folders=tuple(item for item in sorted(path_folders) if may.get(item) in {"folder", "new"}),
+        user=spec.agent.user,
+        workdir=workdir,
+        instruction=spec.instruction,
+        base={item: WRONG for item in targets if item not in run.before},
+    )
+
+
+async def _permissions(stage: Stage, paths: list[str]) -> dict[str, str]:
+    """For each path that the agent may write: ``file``, ``folder``, or ``new`` where only its folder lets it."""
+    words = " ".join(map(shlex.quote, paths))
+    script = (
+        f'for p in {words}; do d=$p; while [ ! -e "$d" ]; do d=$(dirname "$d"); done; [ -w "$d" ] || '
+        '{ [ -f "$p" ] && [ -w "$(dirname "$p")" ]; } || continue; '
+        'if [ -d "$p" ]; then k=folder; elif [ -e "$p" ]; then k=file; else k=new; fi; echo "$k $p"; done; true'
+    )
+    listed = await stage.probe(script, user=stage.task.spec.agent.user)
+    lines = listed.stdout.decode("utf-8", "replace").splitlines()
+    return {path: kind for kind, _, path in (line.partition(" ") for line in lines)}

@@ -1,0 +1,51 @@
+"""Files of the workspace that the verifier trusts: replaced by what passes, made to fit the submission, or forged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envsdk.checks.attacks.ground import WRONG, Attack, Ground
+from envsdk.checks.stage import Scene
+
+MAX_PATHS = 8
+_PASSING = {
+    ".py": b"import sys\nsys.exit(0)\n",
+    ".js": b"process.exit(0)\n",
+    ".rb": b"exit 0\n",
+    ".pl": b"exit 0;\n",
+}
+_SIGNAL = re.compile(
+    r"(?:^|\n)\W*(?:pass(?:ed|es)?|ok|success(?:ful(?:ly)?)?|succeeded|all tests pass(?:ed)?|done|valid|verified"
+    r"|correct|green|completed?|0 fail(?:ed|ures)?|\d+ passed.*)\W*$",
+    re.IGNORECASE,
+)
+
+
+def attacks(ground: Ground) -> Iterator[Attack]:
+    """One after another for each path that the verifier names and the agent may write."""
+    for path in list(ground.writable)[:MAX_PATHS]:
+        suffix = path[path.rfind(".") :] if "." in path.rsplit("/", 1)[-1] else ""
+        passing = _PASSING.get(suffix, b"#!/bin/sh\nexit 0\n")
+        yield _replace(ground, path, passing, "a script that only exits 0")
+        yield _replace(ground, path, ground.oracle.outputs.get(path, b"PASS\n"), "the word PASS")
+        for target in ground.targets:
+            if ground.writable[path]:
+                content = ground.oracle.before.get(target, WRONG)
+                yield _replace(ground, path, content, f"a copy of the wrong {target}")
+    yield from _signals(ground)
+
+
+def _replace(ground: Ground, path: str, content: bytes, what: str) -> Attack:
+    files = {**ground.base, path: content}
+    return Attack(f"{path} replaced by {what}", Scene(files=files, script=f"chmod 755 {path}"))
+
+
+def _signals(ground: Ground) -> Iterator[Attack]:
+    """One of several files says that all is well, and nothing else was done."""
+    outputs = ground.oracle.outputs
+    for path, content in outputs.items():
+        others = [other for other in outputs if other != path]
+        text = content.decode("utf-8", "replace").strip()
+        if others and _SIGNAL.search(text):
+            yield Attack(f"{path} written by hand, and none of {', '.join(others)}", Scene(files={path: content}))

@@ -1,0 +1,67 @@
+"""``tamper``: known attacks earn nothing.
+
+Each attack is played on a submission that is wrong; one that earns the full reward is a fault of the verifier. Beside
+them, a program handed in must not be able to read ``/tests`` while it is judged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from envsdk.checks.attacks import interpreter, leftover, links, path, settings, submission, workspace
+from envsdk.checks.attacks.ground import Attack, survey
+from envsdk.checks.attacks.reading import readable_tests
+from envsdk.checks.check import (
+    MACHINERY,
+    Check,
+    Finding,
+    does_not_apply,
+    fails,
+    is_full,
+    passes,
+    said,
+    shown,
+    undecided,
+)
+from envsdk.checks.stage import Scene, Stage
+from envsdk.verifying.verdict import Verdict
+
+KINDS = (workspace, links, interpreter, settings, path, submission, leftover)
+_SHOWN = 10
+
+
+async def _examine(stage: Stage) -> Finding:
+    if stage.task.spec.verifier.kind != "script" or not stage.has_box:
+        return does_not_apply("the verifier runs away from the agent's box and reads plain answers")
+    run = await stage.passing_oracle()
+    assert run is not None
+    ground = await survey(stage, run)
+    if is_full(await stage.play(Scene(files=dict(ground.base))), stage.task.spec.verifier):
+        return does_not_apply("a wrong submission earns the full reward without any attack")
+    attacks = [attack for kind in KINDS for attack in kind.attacks(ground)]
+    verdicts = await asyncio.gather(*(stage.play(attack.scene) for attack in attacks))
+    won = [pair for pair in zip(attacks, verdicts, strict=True) if is_full(pair[1], stage.task.spec.verifier)]
+    if won:
+        return _lost(won)
+    if await readable_tests(stage, ground):
+        return fails("a program that is handed in can read /tests while it is judged")
+    broken = [verdict for verdict in verdicts if verdict.code in MACHINERY]
+    if broken:
+        return undecided(f"{len(broken)} attacks could not be verified: {broken[0].code}", **shown(broken[0]))
+    return passes(f"{len(attacks)} attacks earned nothing", attacks=len(attacks))
+
+
+def _lost(won: list[tuple[Attack, Verdict]]) -> Finding:
+    rows = [{"attack": attack.name, "verdict": said(verdict)} for attack, verdict in won[:_SHOWN]]
+    more = f", and {len(won) - 1} more" if len(won) > 1 else ""
+    return fails(f"an attack earned the full reward: {won[0][0].name}{more}", attacks=rows, **shown(won[0][1]))
+
+
+CHECK = Check(
+    id="tamper",
+    question="Do known attacks earn nothing?",
+    fix="judge from files under /tests with the agent's processes gone: `python3 -I`, a PATH of root's folders, "
+    "programs run as the agent with /tests closed, nothing of the workspace trusted",
+    examine=_examine,
+    needs="passing_oracle",
+)
