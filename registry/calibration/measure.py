@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from envsdk.episode.agents import Agent
 from envsdk.episode.group import run_group
@@ -27,6 +28,17 @@ from registry.saturation.screening import AT_MOST, STEP, Verdict, certain_class
 
 _EMPTY_LOOKS = 2
 _PAGE = 200
+
+
+class Measurable(Protocol):
+    """What names a task in the registry: an item of a query or of a set."""
+
+    @property
+    def slug(self) -> str: ...
+    @property
+    def task_digest(self) -> str: ...
+    @property
+    def verifier_digest(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +107,7 @@ def candidates(registry: RegistryClient, q: str) -> tuple[list[QueryItem], list[
 
 async def measure(
     registry: RegistryClient,
-    items: Sequence[QueryItem],
+    items: Sequence[Measurable],
     *,
     agent: Callable[[Task, int], Agent],
     lineage: str,
@@ -123,7 +135,7 @@ async def measure(
     pairs = [(item.task_digest, item.verifier_digest) for item in items]
     known = await asyncio.to_thread(registry.posteriors, pairs, lineage=lineage)
 
-    async def one(item: QueryItem) -> None:
+    async def one(item: Measurable) -> None:
         async with slots:
             posterior = known[item.task_digest, item.verifier_digest]
             if _verdict(posterior) == "uncertain":
@@ -189,7 +201,7 @@ def _verdict(posterior: Posterior) -> Verdict:
     return certain_class(regions(Beta(posterior.alpha, posterior.beta)))
 
 
-def _measured(of: QueryItem | Task, posterior: Posterior, n: int, ungraded: int) -> Measured:
+def _measured(of: Measurable | Task, posterior: Posterior, n: int, ungraded: int) -> Measured:
     digests = (of.digests.task, of.digests.verifier) if isinstance(of, Task) else (of.task_digest, of.verifier_digest)
     return Measured(
         of.slug,
@@ -203,6 +215,6 @@ def _measured(of: QueryItem | Task, posterior: Posterior, n: int, ungraded: int)
     )
 
 
-def _fetched(registry: RegistryClient, item: QueryItem, folder: Path) -> Task:
+def _fetched(registry: RegistryClient, item: Measurable, folder: Path) -> Task:
     place = folder / f"{item.task_digest[:16]}-{item.verifier_digest[:8]}"
     return load_task(place) if place.is_dir() else registry.fetch(item.task_digest, item.verifier_digest, place)

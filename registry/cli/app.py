@@ -17,6 +17,7 @@ from registry.cli import (
     push,
     query,
     rebuild,
+    refresh,
     save,
     serve,
     show,
@@ -33,6 +34,7 @@ app.command()(diff.diff)
 app.command()(ingest.ingest)
 app.command()(calibrate.calibrate)
 app.command()(fit.fit)
+app.command()(refresh.refresh)
 app.command()(rebuild.rebuild)
 app.command()(check.check)
 app.command()(backup.backup)

@@ -109,7 +109,8 @@ def retired(track: Track) -> Track:
 def _retested(track: Track, passed: bool, weight_version: int) -> tuple[Track, str]:
     s = cusum_step(track.cusum, passed)
     if s < ALARM:
-        return replace(track, cusum=s), ""
+        # E goes on: it is what a refresh's e-BH weighs, and stays a martingale whenever it is looked at.
+        return replace(track, cusum=s, e_value=e_step(track.e_value, passed)), ""
     fresh = Track(prior=track.prior, phase="calibrating", counts=Counts(0.0, 0.0, weight_version))
     return fresh, "cusum"
 
