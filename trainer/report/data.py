@@ -1,0 +1,136 @@
+"""What a report shows, read from a run's directory; nothing here draws."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envsdk.episode.conversation import opening
+from envsdk.episode.record import EpisodeRecord
+from envsdk.errors import EnvsdkError
+from envsdk.files.jsonl import read_rows
+from envsdk.outcome.table import outcome_table
+from envsdk.spec.load import load_task
+from trainer.ledger import Ledger
+from trainer.run_dir import METRICS, TASKS, TIMELINE, RunDir
+
+_PER_KIND = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An episode to read, why it was chosen, and the messages before its first reply."""
+
+    why: str
+    record: EpisodeRecord
+    prompt: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """One run.
+
+    Attributes:
+        facts: of ``run.json``.
+        steps: rows of metrics.
+        bars: rows of the timeline.
+        lags: trained tokens by lag, over the run.
+        outcomes, causes: ended episodes; a cause with the side that holds the fault and what to do.
+        evals: results of ``envsdk eval --json`` kept as ``eval-NAME.json`` in the directory, by name.
+        episodes: some to read.
+    """
+
+    facts: Mapping[str, Any]
+    steps: Sequence[Mapping[str, Any]]
+    bars: Sequence[Mapping[str, Any]]
+    lags: Mapping[int, int]
+    outcomes: Mapping[str, int]
+    causes: Sequence[Mapping[str, Any]]
+    evals: Mapping[str, Mapping[str, Any]]
+    episodes: Sequence[Shown]
+
+
+def read(path: Path) -> ReportData:
+    """Read a run, finished or not.
+
+    Raises:
+        UsageError: ``no_run``.
+        StoreError: a file of the run is damaged.
+    """
+    run = RunDir.open(path)
+    steps = _rows(path / METRICS)
+    ledger = Ledger(path)
+    lags: Counter[int] = Counter()
+    for row in steps:
+        lags.update({int(lag): tokens for lag, tokens in row["lag/tokens"].items()})
+    return ReportData(
+        facts=run.facts,
+        steps=steps,
+        bars=_rows(path / TIMELINE),
+        lags=dict(sorted(lags.items())),
+        outcomes=dict(ledger.outcomes),
+        causes=_causes(ledger),
+        evals=_evals(path),
+        episodes=_episodes(ledger, path),
+    )
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return read_rows(path).rows if path.exists() else []
+
+
+def _causes(ledger: Ledger) -> list[dict[str, Any]]:
+    known = outcome_table().causes
+    total = sum(ledger.causes.values())
+    return [
+        {
+            "cause": cause,
+            "side": known[cause].side if cause in known else "undecided",
+            "sentence": known[cause].sentence if cause in known else "",
+            "action": known[cause].action if cause in known else "",
+            "count": count,
+            "share": count / total,
+        }
+        for cause, count in ledger.causes.most_common()
+    ]
+
+
+def _evals(path: Path) -> dict[str, dict[str, Any]]:
+    return {
+        file.stem.removeprefix("eval-"): json.loads(file.read_text(encoding="utf-8"))
+        for file in sorted(path.glob("eval-*.json"))
+    }
+
+
+def _episodes(ledger: Ledger, path: Path) -> list[Shown]:
+    """A few of each kind: early and late ones that passed or failed, and everything the machinery broke first."""
+    chosen: dict[str, list[EpisodeRecord]] = {}
+    records = list(ledger.records())
+    half = len(records) // 2
+    for number, record in enumerate(records):
+        when = "early" if number < half else "late"
+        kind = record.outcome.outcome_class
+        why = f"{when} {kind.replace('_', ' ')}" if kind.startswith("model") else kind.replace("_", " ")
+        if record.turns or not kind.startswith("model"):
+            chosen.setdefault(why, []).append(record)
+    shown = []
+    for why in sorted(chosen):
+        some = chosen[why]
+        shown += [
+            Shown(why, record, _prompt(record, path)) for record in some[:: max(1, len(some) // _PER_KIND)][:_PER_KIND]
+        ]
+    return shown
+
+
+def _prompt(record: EpisodeRecord, path: Path) -> tuple[tuple[str, str], ...]:
+    """The messages before the first reply; empty where the task's files are gone."""
+    for folder in (path / TASKS).glob(f"{record.task_digest[:16]}-*"):
+        try:
+            return tuple((message.role, message.content) for message in opening(load_task(folder)))
+        except EnvsdkError:
+            return ()
+    return ()
