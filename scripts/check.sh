@@ -11,6 +11,6 @@ run ruff check .
 run ruff format --check .
 run lint-imports
 run mypy
-run codespell envsdk registry trainer tasks tests docs scripts benchmarks README.md
+run codespell envsdk registry trainer tasks docs scripts benchmarks README.md CONTRIBUTING.md
 run vulture
 exit "$status"

@@ -137,7 +137,7 @@ def _gguf_folder() -> Path:
 
 
 def _tokenizer() -> Any:
-    from transformers import AutoTokenizer  # noqa: PLC0415 - loads torch
+    from transformers import AutoTokenizer
 
     return AutoTokenizer.from_pretrained(_gguf_folder(), gguf_file=SMALL_GGUF)
 
@@ -145,9 +145,9 @@ def _tokenizer() -> Any:
 def _convert_small(folder: Path, progress: Progress) -> None:
     source = _gguf_folder()
     progress("converting the small model: loading torch and transformers")
-    import torch  # noqa: PLC0415 - seconds to import, and only the first call needs it
-    from transformers import AutoModelForCausalLM  # noqa: PLC0415 - loads torch
-    from transformers.utils import logging  # noqa: PLC0415 - loads torch
+    import torch
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
     logging.disable_progress_bar()
     progress("converting the small model: de-quantising 135 million weights (about 20 s)")
@@ -169,8 +169,8 @@ def _convert_small(folder: Path, progress: Progress) -> None:
 
 def _make_tiny(folder: Path, progress: Progress) -> None:
     progress("making the tiny random model")
-    import torch  # noqa: PLC0415 - seconds to import, and only the first call needs it
-    from transformers import AutoModelForCausalLM, LlamaConfig  # noqa: PLC0415 - loads torch
+    import torch
+    from transformers import AutoModelForCausalLM, LlamaConfig
 
     tokenizer = _tokenizer()
     config = LlamaConfig(
