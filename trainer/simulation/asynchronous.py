@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from trainer.admission import Admission
 from trainer.pool_policy import TakePolicy, choose, too_old
-from trainer.simulation.trace import TICKS_PER_S, Share, TraceGroup, composition, members_of, ticks
+from trainer.simulation.trace import TICKS_PER_S, Last, Share, TraceGroup, composition, members_of, ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,12 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A group became ready."""
+    """A group became ready, by the end of its ``last`` member."""
 
     group: str
     time_s: float
     oldest_version: int
+    last: Last
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,7 @@ class _Simulation:
 
     def _complete(self) -> None:
         while self.ends and self.ends[0][0] == self.now:
-            _, order, _ = heapq.heappop(self.ends)
+            _, order, place = heapq.heappop(self.ends)
             group = self.running[order]
             group.unfinished -= 1
             if group.unfinished:
@@ -180,7 +181,9 @@ class _Simulation:
             group.completed_at, group.completion_order = self.now, len(self.log.ready)
             self.ready.append(group)
             self.accepted += 1
-            self.log.ready.append(Completion(group.trace.id, self.now / TICKS_PER_S, group.oldest_version))
+            started = self.now - ticks(group.trace.durations_s[place])
+            last = Last(group.trace.id, place, started / TICKS_PER_S)
+            self.log.ready.append(Completion(group.trace.id, self.now / TICKS_PER_S, group.oldest_version, last))
             self._note_batch_ready()
 
     def _note_batch_ready(self) -> None:

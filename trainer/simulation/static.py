@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from trainer.launch_order import Member, launch_order
-from trainer.simulation.trace import TICKS_PER_S, Share, TraceGroup, composition, members_of, ticks
+from trainer.simulation.trace import TICKS_PER_S, Last, Share, TraceGroup, composition, members_of, ticks
 
 StaticMode = Literal["group_order", "longest_first", "interleaved", "first_complete"]
 
@@ -21,6 +21,7 @@ class StaticResult:
         ready: (group, seconds) in the order of completion, up to the batch.
         kept: groups of the batch, in the order of completion.
         carried: started before the batch was complete and not kept. ``not_started``: launched, never begun.
+        last: the member whose end completed the batch.
         kept_share, launched_share: composition of what was kept, and of every member that had started.
     """
 
@@ -29,6 +30,7 @@ class StaticResult:
     time_to_batch_s: float
     carried: tuple[str, ...]
     not_started: tuple[str, ...]
+    last: Last
     kept_share: Share
     launched_share: Share
 
@@ -72,11 +74,17 @@ def simulate_static(
         time_to_batch_s=batch_at / TICKS_PER_S,
         carried=tuple(launched[g].id for g in left if g in started),
         not_started=tuple(launched[g].id for g in left if g not in started),
+        last=_last(launched, [run for run in runs if run.member.group == kept[-1]]),
         kept_share=composition(members_of([launched[g] for g in kept])),
         launched_share=composition(
             (launched[m.group].durations_s[m.place], launched[m.group].passed[m.place]) for m in begun
         ),
     )
+
+
+def _last(launched: Sequence[TraceGroup], runs: Sequence[_Run]) -> Last:
+    run = max(runs, key=lambda run: run.end)
+    return Last(launched[run.member.group].id, run.member.place, run.start / TICKS_PER_S)
 
 
 class _Run(NamedTuple):

@@ -23,6 +23,15 @@ class TraceGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Last:
+    """The member whose end made something complete: its group, its place there, and when it started."""
+
+    group: str
+    place: int
+    started_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """Composition of a set of trajectories; means are `None` for an empty one."""
 
