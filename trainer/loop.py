@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+from envsdk.episode.record import EpisodeRecord
 from envsdk.errors import EngineError
 from envsdk.files.jsonl import read_rows
 from trainer.assemble import assembled
@@ -44,19 +45,19 @@ async def run_steps(parts: Parts) -> None:
         EngineError: no replica is left.
     """
     serving = asyncio.create_task(parts.dispatcher.serve(), name="dispatcher")
-    zero = handover = parts.now()
+    handover = parts.now()
     try:
         for step in range(parts.first_step, parts.steps + 1):
-            handover = await _step(parts, step, previous_handover=handover, zero=zero)
+            handover = await _step(parts, step, previous_handover=handover)
             if step % parts.checkpoint_every == 0 or step == parts.steps:
-                await _checkpoint(parts, step, zero)
+                await _checkpoint(parts, step)
     finally:
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
         await parts.dispatcher.stop()
 
 
-async def _step(parts: Parts, step: int, *, previous_handover: float, zero: float) -> float:
+async def _step(parts: Parts, step: int, *, previous_handover: float) -> float:
     """One optimizer step and its publication; returns the moment of the hand-over to the learner."""
     before = parts.activity.totals
     asked_at = parts.now()
@@ -96,11 +97,9 @@ async def _step(parts: Parts, step: int, *, previous_handover: float, zero: floa
         ("train", packed_at, trained_at),
         ("publish", trained_at, published_at),
     ):
-        parts.run.timeline("learner", what, start - zero, end - zero, step=step)
-    for group in groups:
-        for member in group.members:
-            start, end = member.started_at - zero, member.ended_at - zero
-            parts.run.timeline("episode", group.group_id, start, end, step=step, id=member.record.episode_id)
+        parts.run.timeline("learner", what, start - parts.zero, end - parts.zero, step=step)
+    for record in launched:
+        _draw_episode(parts, record)
     parts.say(console_line(row, steps=parts.steps))
     return packed_at
 
@@ -116,12 +115,22 @@ async def _publish(parts: Parts) -> Publication:
             parts.say(f"publishing failed, going on without the replica: {error}")
 
 
-async def _checkpoint(parts: Parts, step: int, zero: float) -> None:
+async def _checkpoint(parts: Parts, step: int) -> None:
     started = parts.now()
     state = loop_state(parts, step)
     await parts.learner.save(parts.run.checkpoints, state)
-    parts.run.timeline("learner", "checkpoint", started - zero, parts.now() - zero, step=step)
+    parts.run.timeline("learner", "checkpoint", started - parts.zero, parts.now() - parts.zero, step=step)
     parts.run.update(last_checkpoint=step)
+
+
+def _draw_episode(parts: Parts, record: EpisodeRecord) -> None:
+    """An episode's phases on the timeline; one that left no stamps is a single bar."""
+    begun = record.started_at - parts.zero_unix
+    at = 0.0
+    for what, stamp in (("acquire", "acquired"), ("generate", "last_token"), ("verify", "verified")):
+        if stamp in record.stamps:
+            parts.run.timeline("episode", what, begun + at, begun + record.stamps[stamp], id=record.episode_id)
+            at = record.stamps[stamp]
 
 
 def loop_state(parts: Parts, step: int) -> LoopState:

@@ -32,7 +32,8 @@ class Draws(Protocol):
 class Parts:
     """Everything `trainer.loop.run_steps` works with.
 
-    ``launched``: episodes that ended since the last step, kept or not; the ledger's listener fills it.
+    ``launched``: episodes that ended since the last step, kept or not; the ledger's listener fills it. ``zero``: the
+    timeline's 0 on the monotonic clock, ``zero_unix`` the same moment in Unix time.
     """
 
     run: RunDir
@@ -52,3 +53,5 @@ class Parts:
     first_step: int = 1
     launched: list[EpisodeRecord] = field(default_factory=list)
     now: Callable[[], float] = time.monotonic
+    zero: float = field(default_factory=time.monotonic)
+    zero_unix: float = field(default_factory=time.time)

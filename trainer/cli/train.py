@@ -55,7 +55,7 @@ async def _train(config: TrainConfig, path: Path, *, resume: bool) -> dict[str, 
 
     if not config.query:
         raise UsageError("no tasks to train on: the query is empty", code="no_query", hint="--query 'status:learnable'")
-    run = RunDir.open(path) if resume else RunDir.create(path, config)
+    run = RunDir.open(path) if resume else RunDir.create(path, config, model=config.model)
     return asdict(await run_training(config, run, say=Lines()))
 
 

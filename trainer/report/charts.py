@@ -100,7 +100,7 @@ def timeline(title: str, lanes: Mapping[str, Sequence[Bar]], *, kinds: Sequence[
     """Lanes of bars over seconds: who did what, and who waited."""
     if end <= start:
         return _empty(title)
-    row, left, width = 22, 120, 1100
+    row, left, width = (22 if len(lanes) < 12 else 13), 90, 1100
     height = row * len(lanes) + 30
     scale = (width - left - 10) / (end - start)
     colour = {kind: number for number, kind in enumerate(kinds)}
@@ -111,7 +111,7 @@ def timeline(title: str, lanes: Mapping[str, Sequence[Bar]], *, kinds: Sequence[
         body.append(f'<text class="tick mid" x="{x:.1f}" y="{height - 6}">{tick:g} s</text>')
     for number, (name, bars) in enumerate(lanes.items()):
         y = 4 + number * row
-        body.append(f'<text class="tick" text-anchor="end" x="{left - 8}" y="{y + 15}">{escape(name)}</text>')
+        body.append(f'<text class="tick" text-anchor="end" x="{left - 8}" y="{y + row - 4}">{escape(name)}</text>')
         for bar in bars:
             if bar.end < start or bar.start > end:
                 continue
@@ -119,7 +119,7 @@ def timeline(title: str, lanes: Mapping[str, Sequence[Bar]], *, kinds: Sequence[
             wide = max(0.8, (min(bar.end, end) - max(bar.start, start)) * scale)
             body.append(
                 f'<rect class="fill s{colour.get(bar.kind, 8)}" x="{x:.1f}" y="{y + 2}" width="{wide:.1f}" '
-                f'height="{row - 5}"><title>{escape(bar.label)}</title></rect>'
+                f'height="{row - 4}"><title>{escape(bar.label)}</title></rect>'
             )
     head = f'<svg role="img" viewBox="0 0 {width} {height}" class="wide"><title>{escape(title)}</title>'
     return head + "".join(body) + "</svg>" + _legend(kinds)

@@ -13,7 +13,7 @@ from trainer.clock import PHASES, percentile
 from trainer.report.charts import Bar, Line, histogram, line_chart, stacked_bars, timeline
 from trainer.report.data import ReportData
 
-_WORK = ("wait", "pack", "train", "publish", "checkpoint", "episode")
+_WORK = ("wait", "pack", "train", "publish", "checkpoint", "acquire", "generate", "verify")
 _MOST_LANES = 24
 _WINDOW_S = 240.0
 
@@ -115,25 +115,36 @@ def _charts(data: ReportData) -> dict[str, str]:
 
 
 def _timeline(data: ReportData) -> str:
-    """The learner's lane and one for each group of the window, which is the run's last minutes."""
+    """The learner's lane, and under it as many as there were episodes at once, over the run's last minutes."""
     end = max((bar["end"] for bar in data.bars), default=0.0)
     start = max(0.0, end - _WINDOW_S)
     lanes: dict[str, list[Bar]] = {"learner": []}
+    episodes: dict[str, list[Bar]] = {}
     for row in data.bars:
-        if row["end"] < start:
+        what = f"step {row['step']}" if row["who"] == "learner" else row["id"]
+        bar = Bar(
+            row["start"], row["end"], row["what"], f"{row['what']}, {what}: {row['start']:.1f}-{row['end']:.1f} s"
+        )
+        if row["end"] >= start:
+            (lanes["learner"] if row["who"] == "learner" else episodes.setdefault(row["id"], [])).append(bar)
+    lanes |= _slots(list(episodes.values()))
+    return timeline("Timeline of the run", lanes, kinds=_WORK, start=start, end=end)
+
+
+def _slots(episodes: list[list[Bar]]) -> dict[str, list[Bar]]:
+    """Lay episodes into the fewest lanes without overlap; what finds no room in the most that are drawn is left out."""
+    free: list[float] = []
+    lanes: list[list[Bar]] = []
+    for bars in sorted(episodes, key=lambda bars: bars[0].start):
+        lane = next((number for number, until in enumerate(free) if until <= bars[0].start), len(free))
+        if lane >= _MOST_LANES:
             continue
-        learner = row["who"] == "learner"
-        label = f"{row['what']}, step {row['step']}: {row['start']:.1f}-{row['end']:.1f} s"
-        kind = row["what"] if learner else "episode"
-        lanes.setdefault("learner" if learner else row["what"], []).append(Bar(row["start"], row["end"], kind, label))
-    groups = [name for name in lanes if name != "learner"][-_MOST_LANES:]
-    return timeline(
-        "Timeline of the run",
-        {name: lanes[name] for name in ("learner", *groups)},
-        kinds=_WORK,
-        start=start,
-        end=end,
-    )
+        if lane == len(free):
+            free.append(0.0)
+            lanes.append([])
+        free[lane] = bars[-1].end
+        lanes[lane] += bars
+    return {f"episodes {number + 1}": bars for number, bars in enumerate(lanes)}
 
 
 def _phases(data: ReportData) -> list[dict[str, Any]]:
