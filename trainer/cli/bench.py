@@ -26,7 +26,9 @@ def bench() -> None:
 
 @app.command()
 def collect(  # noqa: PLR0917 - typer reads options from the signature
-    trace: Annotated[Path, typer.Option(help="CSV of trials: task, total_s, and passed, setup_s, agent_s, verify_s.")],
+    trace: Annotated[
+        Path | None, typer.Option(help="CSV of trials: task, total_s, and passed, setup_s, agent_s, verify_s.")
+    ] = None,
     arm: Annotated[list[str] | None, typer.Option(help="Only these arms; may be repeated.")] = None,
     groups: Annotated[int, typer.Option(min=1, help="Groups of a batch.")] = 8,
     group_size: Annotated[int, typer.Option(min=1, help="Trials of a group.")] = 8,
@@ -41,19 +43,26 @@ def collect(  # noqa: PLR0917 - typer reads options from the signature
     """
     from trainer.simulation.collect import ARMS, ArmName, CollectSetup
     from trainer.simulation.collect import collect as simulate
-    from trainer.simulation.trials import read_trials
+    from trainer.simulation.trials import invented_trials, read_trials
 
     unknown = sorted(set(arm or ()) - set(get_args(ArmName)))
     if unknown:
         raise UsageError(f"no such arm: {', '.join(unknown)}", code="unknown_arm", hint=f"arms are {', '.join(ARMS)}")
     say = Lines()
-    recording = read_trials(trace)
+    recording = invented_trials(seed=seed) if trace is None else read_trials(trace)
     timed = sum(len(trials) for trials in recording.by_task.values())
+    if trace is None:
+        say("no --trace: the durations are invented, with a long tail; give recorded ones for figures to quote")
     say(f"{timed} timed trials of {len(recording.by_task)} tasks, {recording.untimed} rows without a duration")
     setup = CollectSetup(groups_per_batch=groups, group_size=group_size, slots=slots, batches=batches, seed=seed)
     chosen = [name for name in ARMS if arm is None or name in arm]
     found = simulate(recording, setup, arms=chosen, report=lambda name: say(f"simulating {name}"))
-    envelope = success(arms=[_as_json(result) for result in found], trials=timed, untimed=recording.untimed)
+    envelope = success(
+        arms=[_as_json(result) for result in found],
+        trace="invented" if trace is None else str(trace),
+        trials=timed,
+        untimed=recording.untimed,
+    )
     emit(envelope, as_json=as_json, text=_table(found))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+import random
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,20 @@ class Recording:
 
     by_task: dict[str, tuple[Trial, ...]]
     untimed: int
+
+
+def invented_trials(*, tasks: int = 40, trials: int = 8, seed: int = 0) -> Recording:
+    """A long tail to try things on where nothing was recorded: log-normal within and between tasks, hard ones longer."""
+    draw = random.Random(seed)  # noqa: S311 - reproducible on purpose
+    by_task = {}
+    for number in range(tasks):
+        typical_s, ease = draw.lognormvariate(4.5, 0.8), draw.random()
+        rows = []
+        for _ in range(trials):
+            agent_s = typical_s * (1.5 - ease) * draw.lognormvariate(0, 0.5)
+            rows.append(Trial(f"task-{number}", agent_s + 12.0, draw.random() < ease, (2.0, agent_s, 10.0)))
+        by_task[f"task-{number}"] = tuple(rows)
+    return Recording(by_task, 0)
 
 
 def read_trials(path: Path) -> Recording:
