@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -141,38 +141,38 @@ class Stage:
                 )
                 return self._counted(verdict)
 
-    async def probe(self, command: str, *, user: str = "root", after_oracle: bool = False) -> ExecResult:
-        """The end of one command in a box in which nothing else was done. Raises `SandboxError`."""
-        if after_oracle:
-            await self.oracle()
+    @asynccontextmanager
+    async def box(self, scene: Scene) -> AsyncIterator[Sandbox]:
+        """A box in which the scene is set, closed when the context is left. Raises `SandboxError`."""
+        if scene.after_oracle:
+            await self.oracle()  # before a slot is taken: the oracle needs one
         async with self._free:
-            box = await self._box(Scene(after_oracle=after_oracle), "")
+            box = await self._box(scene, "")
             try:
-                return await box.exec(command, user=user, cwd="/", timeout_s=60.0, output_cap_bytes=8 << 20)
+                await self.set_scene(box, scene)
+                yield box
             finally:
                 await box.close()
+
+    async def probe(self, command: str, *, user: str = "root", after_oracle: bool = False) -> ExecResult:
+        """The end of one command in a box in which nothing else was done. Raises `SandboxError`."""
+        async with self.box(Scene(after_oracle=after_oracle)) as box:
+            return await box.exec(command, user=user, cwd="/", timeout_s=60.0, output_cap_bytes=8 << 20)
 
     async def watch(self, scene: Scene, *, before: str = "", after: str) -> tuple[Verdict, bytes]:
         """Verify a scene in the agent's own box; the verdict, and what the command ``after`` printed in it then.
 
         ``before`` is run as root when the tests lie there, right before the script starts. Raises `SandboxError`.
         """
-        if scene.after_oracle:
-            await self.oracle()
 
         async def prepare(box: Sandbox) -> None:
             if before:
                 await box.exec(before, user="root", cwd="/")
 
-        async with self._free:
-            box = await self._box(scene, "")
-            try:
-                await self.set_scene(box, scene)
-                verdict = self._counted(await run_script(self._timed(scene), box, before_start=prepare))
-                told = await box.exec(after, user="root", cwd="/", output_cap_bytes=4 << 20)
-                return verdict, told.stdout
-            finally:
-                await box.close()
+        async with self.box(scene) as box:
+            verdict = self._counted(await run_script(self._timed(scene), box, before_start=prepare))
+            told = await box.exec(after, user="root", cwd="/", output_cap_bytes=4 << 20)
+        return verdict, told.stdout
 
     async def oracle(self) -> OracleRun | None:
         """The oracle's run, made once; `None` where the task has no oracle. Raises `SandboxError`."""
@@ -266,17 +266,15 @@ class Stage:
 
     async def read_pristine(self, paths: list[str]) -> dict[str, bytes]:
         """Content of files of the image; those that are not there are left out. Raises `SandboxError`."""
-        async with self._free:
-            return await self._read_pristine(paths)
+        if not paths:
+            return {}
+        async with self.box(Scene()) as box:
+            return await read_files(box, paths)
 
     async def download_pristine(self, path: str, target: Path) -> None:
         """Copy a file or folder of the image to this machine. Raises `SandboxError`."""
-        async with self._free:
-            box = await self._box(Scene(), "")
-            try:
-                await box.download(path, target)
-            finally:
-                await box.close()
+        async with self.box(Scene()) as box:
+            await box.download(path, target)
 
     async def _read_pristine(self, paths: list[str]) -> dict[str, bytes]:
         if not paths:

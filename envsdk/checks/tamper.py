@@ -23,6 +23,7 @@ from envsdk.checks.check import (
     shown,
     undecided,
 )
+from envsdk.checks.repeat import repeated
 from envsdk.checks.stage import Scene, Stage
 from envsdk.verifying.verdict import Verdict
 
@@ -35,6 +36,8 @@ async def _examine(stage: Stage) -> Finding:
         return does_not_apply("the verifier runs away from the agent's box and reads plain answers")
     run = await stage.passing_oracle()
     assert run is not None
+    if (await repeated(stage)).outcome == "fail":
+        return does_not_apply("runs on one state do not agree: see repeat")
     ground = await survey(stage, run)
     if is_full(await stage.play(Scene(files=dict(ground.base))), stage.task.spec.verifier):
         return does_not_apply("a wrong submission earns the full reward without any attack")

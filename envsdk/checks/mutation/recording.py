@@ -1,0 +1,120 @@
+"""What a verifier asks of a program that was handed in, and what the oracle's program answers: seen by a recorder.
+
+For the length of one verification each program is replaced by a recorder that runs the original and notes arguments,
+input and output; functions of Python modules note arguments and results.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from envsdk.checks.mutation.constant_programs import functions_of
+from envsdk.checks.program_files import programs
+from envsdk.checks.stage import Scene, Stage
+
+_LOG = "/tmp/.envsdk-record"  # noqa: S108 - inside the box
+_ORIGINAL = "/tmp/.envsdk-original"  # noqa: S108 - inside the box
+
+_PYTHON = """import base64, os, subprocess, sys
+given = sys.stdin.buffer.read() if not os.isatty(0) else b""
+flags = ["-I"] if sys.flags.isolated else []
+run = subprocess.run([sys.executable, *flags, "{original}", *sys.argv[1:]], input=given, stdout=subprocess.PIPE)
+fields = [repr(sys.argv[1:]).encode(), given[:4096], run.stdout[:4096]]
+with open("{log}", "ab") as f:
+    f.write(b"{path} run " + b" ".join(base64.b64encode(x) or b"-" for x in fields) + b"\\n")
+sys.stdout.buffer.write(run.stdout)
+sys.stdout.flush()
+os._exit(run.returncode if run.returncode >= 0 else 1)
+"""
+_MODULE = """
+
+
+def _envsdk_recorded(function):
+    def recorded(*args, **named):
+        result = function(*args, **named)
+        try:
+            import base64
+            fields = [repr(args).encode(), repr(named).encode(), repr(result).encode()]
+            with open("{log}", "ab") as f:
+                f.write(b"{path} call:" + function.__name__.encode() + b" ")
+                f.write(b" ".join(base64.b64encode(x[:4096]) for x in fields) + b"\\n")
+        except Exception:
+            pass
+        return result
+    return recorded
+
+
+for _envsdk_name in {names!r}:
+    globals()[_envsdk_name] = _envsdk_recorded(globals()[_envsdk_name])
+"""
+_SHELL = """b() {{ base64 | tr -d '\\n'; }}
+in=
+[ -t 0 ] || in=$(cat | b)
+out=$(printf %s "$in" | base64 -d | sh {original} "$@" | b)
+code=$?
+args=
+for word; do args="$args$(printf %s "$word" | b),"; done
+printf '{path} run sh:%s %s %s\\n' "$args" "${{in:--}}" "${{out:--}}" >> {log}
+printf %s "$out" | base64 -d
+exit $code
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question to one program. ``function`` is empty for a run; ``answer`` is what was printed or returned."""
+
+    path: str
+    function: str
+    arguments: tuple[object, ...]
+    given: bytes
+    answer: object
+
+
+async def record(stage: Stage, outputs: Mapping[str, bytes]) -> list[Asked]:
+    """Everything the verifier asks of the oracle's programs, in order. Raises `SandboxError`."""
+    found = programs(outputs)
+    files: dict[str, bytes] = {}
+    for number, (path, language) in enumerate(found.items()):
+        original = f"{_ORIGINAL}-{number}"
+        names = functions_of(outputs[path]) if language == "python" else []
+        if names:
+            files[path] = outputs[path] + _MODULE.format(log=_LOG, path=path, names=names).encode()
+        elif language in {"python", "shell"}:
+            wrapper = _PYTHON if language == "python" else _SHELL
+            files[path] = wrapper.format(log=_LOG, path=path, original=original).encode()
+            files[original] = outputs[path]
+    if not files:
+        return []
+    scene = Scene(files=files, after_oracle=True)
+    _, log = await stage.watch(scene, before=f": > {_LOG}; chmod 666 {_LOG}", after=f"cat {_LOG}")
+    return [asked for line in log.decode("utf-8", "replace").splitlines() if (asked := _parsed(line)) is not None]
+
+
+def _parsed(line: str) -> Asked | None:
+    fields = line.split(" ")
+    if len(fields) != 5:
+        return None
+    path, what, arguments, given, answer = fields
+    try:
+        if what.startswith("call:"):
+            values = ast.literal_eval(_text(arguments))
+            return Asked(path, what.removeprefix("call:"), values, b"", ast.literal_eval(_text(answer)))
+        if arguments.startswith("sh:"):
+            words = tuple(_text(word) for word in arguments.removeprefix("sh:").split(",")[:-1])
+        else:
+            words = tuple(ast.literal_eval(_text(arguments)))
+        return Asked(path, "", words, _data(given), _text(answer))
+    except (ValueError, SyntaxError):
+        return None
+
+
+def _data(field: str) -> bytes:
+    return b"" if field == "-" else base64.b64decode(field)
+
+
+def _text(field: str) -> str:
+    return _data(field).decode("utf-8", "replace")

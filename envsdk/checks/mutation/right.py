@@ -1,0 +1,74 @@
+"""Right variations: other white space, other order, other spelling, where the instruction leaves it open."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from envsdk.checks.mutation.mutant import Mutant
+from envsdk.checks.mutation.wording import Wording
+from envsdk.checks.program_files import language_of
+
+_NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w])(?!\.\d)")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_COMMENT = {"python": b"\n# a remark\n", "shell": b"\n# a remark\n", "javascript": b"\n// a remark\n"}
+
+
+def variants(
+    outputs: Mapping[str, bytes], before: Mapping[str, bytes], wording: Wording, known_words: str
+) -> Iterator[Mutant]:
+    """Other right answers.
+
+    Args:
+        outputs: what the oracle wrote.
+        before: what lay there at the start: such files are edited, and stay as they are beside the edit.
+        wording: what the instruction demands.
+        known_words: instruction and inputs: words that an answer may be expected to use.
+    """
+    for path, content in outputs.items():
+        language = language_of(path, content)
+        if language is not None:
+            yield Mutant(f"{path}: a remark at its end", {path: content.rstrip(b"\n") + _COMMENT[language]})
+            continue
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        if path not in before:
+            for name, other in _texts(text, wording, known_words):
+                if other != text:
+                    yield Mutant(f"{path}: {name}", {path: other.encode()})
+
+
+def _texts(text: str, wording: Wording, known_words: str) -> Iterator[tuple[str, str]]:
+    lines = text.splitlines()
+    if not text.strip():
+        return
+    if not wording.exact:
+        yield "without a newline at its end", text.rstrip("\n")
+        if len(lines) == 1:
+            yield "with an empty line at its end", text.rstrip("\n") + "\n\n"
+        yield from _other_json(text)
+    if wording.any_order and len(lines) > 1:
+        yield "its lines in another order", "\n".join(reversed(lines)) + "\n"
+    if wording.counting and not wording.exact and (bare := _bare_number(text, known_words)):
+        yield "just the number, without words that the instruction does not ask for", f"{bare}\n"
+
+
+def _other_json(text: str) -> Iterator[tuple[str, str]]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return
+    if isinstance(value, dict) and value:
+        turned = dict(reversed(value.items()))
+        yield "the same JSON in another order and spacing", json.dumps(turned, indent=3, ensure_ascii=False) + "\n"
+
+
+def _bare_number(text: str, known_words: str) -> str:
+    """The one number of a sentence of which at least two words come from nowhere."""
+    numbers = _NUMBER.findall(text)
+    known = {word.lower() for word in _WORD.findall(known_words)}
+    strange = [word for word in _WORD.findall(text) if word.lower() not in known]
+    return numbers[0] if len(numbers) == 1 and len(strange) >= 2 and len(text.splitlines()) == 1 else ""
