@@ -10,13 +10,15 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("envsdk", "registry", "trainer", "tasks")
 HEAVY = ("torch", "vllm", "transformers", "sqlalchemy", "fastapi", "docker", "numpy")
+# A migration is written once, by a tool, and never edited: its length is nobody's to keep short.
+MIGRATIONS = ROOT / "registry" / "migrations" / "versions"
 SOURCES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
 def _loaded_by(statement: str) -> set[str]:
     probe = f"import sys\n{statement}\nprint(' '.join({{name.partition('.')[0] for name in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True, cwd=ROOT)
-    return set(done.stdout.split())
+    return set(done.stdout.splitlines()[-1].split())
 
 
 def test_the_import_contracts_hold() -> None:
@@ -42,10 +44,7 @@ def test_a_light_module_loads_nothing_heavy(module: str) -> None:
 
 
 def test_asking_for_help_loads_nothing_heavy() -> None:
-    statement = (
-        "import runpy\nsys.argv = ['envsdk', '--version']\ntry: runpy.run_module('envsdk')\nexcept SystemExit: pass"
-    )
-    assert _loaded_by(f"{statement}\nsys.stdout.flush()") & set(HEAVY) == set()
+    assert _loaded_by("from envsdk.cli.app import run\nrun(['--help'])") & set(HEAVY) == set()
 
 
 def test_the_registry_server_loads_no_model_code() -> None:
@@ -55,7 +54,7 @@ def test_the_registry_server_loads_no_model_code() -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_source_file_fits_on_a_few_screens_and_says_what_it_is_for(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= 400
+    assert len(text.splitlines()) <= 400 or path.parent == MIGRATIONS
     assert path.name == "__init__.py" or ast.get_docstring(ast.parse(text)), "no module docstring"
 
 
