@@ -19,6 +19,8 @@ test: ## run every test; ARGS="-k name tests/unit" picks some
 check: ## lint, format, types, import arrows, spelling, dead code
 	@scripts/with.sh -- scripts/check.sh
 
+# The demonstration's registry where there is one, unless ENVSDK_REGISTRY names another.
+serve: export ENVSDK_REGISTRY := $(or $(ENVSDK_REGISTRY),$(patsubst %,sqlite:///%,$(wildcard $(CURDIR)/demo/registry.sqlite)))
 serve: ## open the demonstration's registry as a web site; PORT=8000
 	@scripts/with.sh -- envsdk registry serve --port $(or $(PORT),8000)
 
