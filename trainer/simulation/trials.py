@@ -38,7 +38,7 @@ class Recording:
 
 
 def invented_trials(*, tasks: int = 40, trials: int = 8, seed: int = 0) -> Recording:
-    """A long tail to try things on where nothing was recorded: log-normal within and between tasks, hard ones longer."""
+    """A long tail to try things on where nothing was recorded: log-normal, hard tasks longer."""
     draw = random.Random(seed)  # noqa: S311 - reproducible on purpose
     by_task = {}
     for number in range(tasks):

@@ -26,7 +26,7 @@ def test_the_envelope_holds_every_arm_with_its_composition(tmp_path: Path) -> No
     assert result.exit_code == 0
     envelope = json.loads(result.stdout)
     assert (envelope["ok"], envelope["trials"], envelope["untimed"]) == (True, 16, 1)
-    assert [arm["name"] for arm in envelope["arms"]][0] == "wait_all"
+    assert envelope["arms"][0]["name"] == "wait_all"
     for arm in envelope["arms"]:
         assert {"name", "collect_s", "reduction", "low", "high", "attribution", "composition"} == set(arm)
         assert set(arm["composition"]) == {"kept", "launched"}
