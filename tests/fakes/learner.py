@@ -46,7 +46,7 @@ class FakeLearner:
         seen = [(r.task_digest, r.group_id, r.index_in_group, r.outcome.reward) for r in batch]
         self.history = hashlib.sha256(f"{self.history}{seen}".encode()).hexdigest()
         self.trained.append([record.episode_id for record in batch])
-        return {"loss": float(self.updates)}
+        return {"loss": float(self.updates), "grad_norm": 1.0}
 
     def named_weights(self):
         yield "w", torch.tensor([float(self.updates)])

@@ -1,0 +1,87 @@
+"""Settings: which source wins, where a value came from, and what a mistake is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from envsdk.errors import SpecError, UsageError
+from trainer.config import TrainConfig, resolve
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No settings but the test's own."""
+    monkeypatch.chdir(tmp_path)
+    user = tmp_path / "user"
+    user.mkdir()
+    monkeypatch.setattr(platformdirs, "user_config_path", lambda *_args, **_kwargs: user)
+    for name in list(__import__("os").environ):
+        if name.startswith("ENVSDK_TRAIN_"):
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+def test_defaults_are_the_models_own() -> None:
+    found = resolve({})
+    assert found.config == TrainConfig()
+    assert found.origins == {}
+
+
+def test_each_source_wins_over_the_one_below(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = []
+    expected = "default"
+    for steps, origin in [(2, "user/config.toml"), (3, "envsdk.toml"), (4, "given.toml")]:
+        path = alone / origin
+        path.write_text(f"[train]\nsteps = {steps}\n")
+        config = path if origin == "given.toml" else None
+        found = resolve({}, config=config)
+        assert found.config.steps == steps
+        assert Path(found.origins["steps"]).name == path.name
+        sources.append(path)
+    monkeypatch.setenv("ENVSDK_TRAIN_STEPS", "5")
+    found = resolve({}, config=sources[-1])
+    assert (found.config.steps, found.origins["steps"]) == (5, "environment")
+    found = resolve({"steps": 6}, config=sources[-1])
+    assert (found.config.steps, found.origins["steps"]) == (6, "flag")
+    assert expected == "default"
+
+
+def test_a_flag_that_was_not_given_counts_for_nothing() -> None:
+    assert resolve({"steps": None}).config.steps == TrainConfig().steps
+
+
+def test_a_nested_setting_leaves_its_neighbours_alone() -> None:
+    found = resolve({"learner.lr": "3e-5"}).config.learner
+    assert found == TrainConfig().learner.model_copy(update={"lr": 3e-5})
+
+
+def test_every_mistake_is_reported_at_once_with_its_place_and_a_guess() -> None:
+    with pytest.raises(SpecError) as caught:
+        resolve({"steps": 0, "group_sise": 4, "learner.lr": "fast"})
+    fields = {problem["field"]: problem for problem in caught.value.problems}
+    assert set(fields) == {"steps", "group_sise", "learner.lr"}
+    assert "group_size" in fields["group_sise"]["problem"]
+    assert fields["steps"]["where"] == "flag"
+
+
+def test_a_missing_or_broken_file_is_said(alone: Path) -> None:
+    with pytest.raises(UsageError, match="no such configuration"):
+        resolve({}, config=alone / "nowhere.toml")
+    (alone / "bad.toml").write_text("[train\n")
+    with pytest.raises(SpecError, match="not TOML"):
+        resolve({}, config=alone / "bad.toml")
+
+
+def test_the_pools_bound_is_the_batchs_where_whole_groups_are_dropped() -> None:
+    assert resolve({"learner.batch.max_lag": 2}).config.max_lag == 2
+    assert resolve({"learner.batch.lag_rule": "mask"}).config.max_lag is None
+
+
+def test_the_listing_names_every_setting_once_with_its_origin() -> None:
+    lines = list(resolve({"steps": 7}).lines())
+    assert "steps = 7    # flag" in lines
+    names = [line.split(" = ")[0] for line in lines]
+    assert len(names) == len(set(names)) > 30

@@ -1,0 +1,73 @@
+"""Evaluation: what enters a rate, what does not, and what stands beside it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from tests.fakes.episodes import ENGINE_500, make_draw, make_record, make_task, scored
+from trainer.evaluate import evaluate, summarise
+from trainer.group import Member
+
+
+def record_of(task, episode_id: str, facts):
+    made = make_record(Member(make_draw(), 0, 0), facts)
+    return made.model_copy(
+        update={"episode_id": episode_id, "task_digest": task.digests.task, "family": task.spec.family}
+    )
+
+
+async def test_every_task_gets_its_attempts_with_seeds_of_their_own() -> None:
+    seen = []
+
+    async def run(task, episode_id, seed):
+        seen.append((task.slug, episode_id, seed))
+        return record_of(task, episode_id, scored(1.0))
+
+    tasks = [make_task(number) for number in range(3)]
+    found = await evaluate(tasks, run, n=2)
+    assert Counter(slug for slug, _, _ in seen) == {task.slug: 2 for task in tasks}
+    assert len({episode_id for _, episode_id, _ in seen}) == len({seed for _, _, seed in seen}) == 6
+    assert (found.overall.rate, found.overall.n, found.overall.clusters, found.coverage) == (1.0, 6, 3, 1.0)
+
+
+async def test_what_the_machinery_spoiled_is_tried_again_and_then_left_out_of_the_rate() -> None:
+    tries = Counter()
+
+    async def run(task, episode_id, seed):
+        tries[seed] += 1
+        broken = seed == 0 or (seed == 1 and tries[seed] == 1)
+        return record_of(task, episode_id, ENGINE_500 if broken else scored(1.0))
+
+    found = await evaluate([make_task()], run, n=4)
+    assert tries == {0: 3, 1: 2, 2: 1, 3: 1}
+    assert (found.overall.rate, found.overall.n, found.coverage) == (1.0, 3, 0.75)
+
+
+async def test_no_more_run_at_once_than_allowed() -> None:
+    running = most = 0
+
+    async def run(task, episode_id, seed):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+        return record_of(task, episode_id, scored(0.0))
+
+    await evaluate([make_task(number) for number in range(5)], run, n=3, concurrency=4)
+    assert most == 4
+
+
+def test_nothing_scored_is_no_rate_and_no_coverage() -> None:
+    found = summarise([record_of(make_task(), "a", ENGINE_500)])
+    assert found.overall.rate is None
+    assert found.coverage == 0.0
+
+
+def test_families_are_told_apart() -> None:
+    tasks = [make_task(number) for number in range(2)]
+    records = [record_of(tasks[0], "a", scored(1.0)), record_of(tasks[1], "b", scored(0.0))]
+    records[1] = records[1].model_copy(update={"family": "other"})
+    found = summarise(records)
+    assert {name: interval.rate for name, interval in found.families.items()} == {"fake": 1.0, "other": 0.0}

@@ -1,0 +1,70 @@
+"""A run's directory: never overwritten, readable at any moment, undone steps forgotten."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from envsdk.errors import StoreError, UsageError
+from envsdk.files.jsonl import read_rows
+from trainer.config import TrainConfig, resolve
+from trainer.run_dir import RunDir
+
+
+def test_what_a_run_is_stands_there_before_it_does_anything(tmp_path: Path) -> None:
+    RunDir.create(tmp_path / "a", TrainConfig(seed=5), model="tiny")
+    facts = json.loads((tmp_path / "a" / "run.json").read_text())
+    assert facts["status"] == "running"
+    assert (facts["seed"], facts["model"]) == (5, "tiny")
+    assert {"command", "versions", "git", "hardware", "started"} <= set(facts)
+
+
+def test_its_settings_can_be_read_back_as_a_configuration(tmp_path: Path) -> None:
+    config = TrainConfig(query="tag:shell", steps=3)
+    run = RunDir.create(tmp_path / "a", config)
+    assert tomllib.loads((run.path / "config.toml").read_text())["train"]["query"] == "tag:shell"
+    assert resolve({}, config=run.path / "config.toml").config == config
+
+
+def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
+    RunDir.create(tmp_path / "a", TrainConfig())
+    with pytest.raises(UsageError, match="resume") as caught:
+        RunDir.create(tmp_path / "a", TrainConfig())
+    assert caught.value.code == "run_exists"
+
+
+def test_opening_nothing_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        RunDir.open(tmp_path / "a")
+    assert caught.value.code == "no_run"
+
+
+def test_facts_are_added_and_survive_reopening(tmp_path: Path) -> None:
+    RunDir.create(tmp_path / "a", TrainConfig()).update(task_set="x@1")
+    again = RunDir.open(tmp_path / "a")
+    again.update(status="done")
+    assert RunDir.open(tmp_path / "a").facts["task_set"] == "x@1"
+    assert RunDir.open(tmp_path / "a").facts["status"] == "done"
+
+
+def test_latest_points_to_the_newest_run(tmp_path: Path) -> None:
+    for name in "ab":
+        RunDir.create(tmp_path / name, TrainConfig())
+    assert (tmp_path / "latest").resolve() == tmp_path / "b"
+
+
+def test_metrics_after_a_step_can_be_forgotten(tmp_path: Path) -> None:
+    run = RunDir.create(tmp_path / "a", TrainConfig())
+    for step in (1, 2, 3):
+        run.metrics({"step": step})
+    run.forget_after(1)
+    assert [row["step"] for row in read_rows(run.path / "metrics.jsonl").rows] == [1]
+
+
+def test_a_metric_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    run = RunDir.create(tmp_path / "a", TrainConfig())
+    with pytest.raises(StoreError):
+        run.metrics({"step": 1, "loss": float("nan")})
