@@ -18,6 +18,7 @@ _META = {"permutation", "exclusion", "error"}
 def judge(case: Case) -> None:
     """Judge one case in both precisions."""
     body = case.body
+    reading.known_fields(body, {"estimator", "reward", "group", "prompt", "valid", "eps", "ddof", "variants"})
     estimator = body["estimator"] if body["kind"] in _META else body["kind"]
     if estimator not in ESTIMATORS:
         raise SkipCaseError(f"unknown estimator {estimator!r}")

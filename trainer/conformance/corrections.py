@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from inspect import Parameter, signature
 from typing import Any
 
 import torch
@@ -26,24 +27,35 @@ from trainer.loss.term import LossInputs
 from trainer.mismatch import mismatch_metrics
 
 _LAG_RULES = {"lag_mask", "lag_drop_sample", "lag_drop_group", "lag_weight", "lag_mask_token_tis"}
+_FIELDS = {"logp", "logp_trainer", "logp_engine", "mask", "params", "versions", "trainer_version", "group", "advantage"}
 _EXACT = {"n_tok", "n_seq", "seq_keep", "oldest"}
 
 
 def judge(case: Case) -> None:
     """Judge one case in both precisions."""
     body, kind = case.body, case.body["kind"]
+    reading.known_fields(body, _FIELDS)
     if kind == "lag_error":
         reading.raises_value_error(case.id, lambda: _lags(body))
     elif kind == "lag_metrics":
         _judge_lag_metrics(body)
     elif kind == "mismatch_metrics":
+        reading.known("option", body["params"], {"cap", "lo", "hi"})
         reading.in_both_precisions(body, lambda dtype: _judge_mismatch(body, dtype))
     elif kind == "loss":
         reading.in_both_precisions(body, lambda dtype: _judge_loss(body, dtype))
     elif kind in DRIFT_RULES or kind in _LAG_RULES:
+        reading.known("option", body["params"], _options(kind))
         reading.in_both_precisions(body, lambda dtype: _judge_rule(body, dtype))
     else:
         raise SkipCaseError(f"unknown rule {kind!r}")
+
+
+def _options(kind: str) -> set[str]:
+    if kind == "lag_mask_token_tis":
+        return {"max_lag", "cap"}
+    rule = DRIFT_RULES.get(kind) or getattr(lag, kind)
+    return {name for name, p in signature(rule).parameters.items() if p.kind is Parameter.KEYWORD_ONLY}
 
 
 def _judge_rule(body: Mapping[str, Any], dtype: torch.dtype) -> None:
@@ -109,6 +121,7 @@ def _judge_loss(body: Mapping[str, Any], dtype: torch.dtype) -> None:
     rule = params.pop("rule")
     if rule not in DRIFT_RULES:
         raise SkipCaseError(f"unknown rule {rule!r}")
+    reading.known("option", params, {*_options(rule), "eps_low", "eps_high", "dual_clip", "agg"})
     config = LossConfig(
         **{name: params.pop(name) for name in list(params) if name in LossConfig.model_fields and name != "cap"}
     )

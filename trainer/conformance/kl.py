@@ -17,6 +17,7 @@ from trainer.kl import KL_KINDS, KlClamps, KlKind, exact_kl, kl_loss, kl_per_tok
 def judge(case: Case) -> None:
     """Judge one case in both precisions."""
     body = case.body
+    reading.known_fields(body, {"params", "logp", "logp_ref", "logp_old", "mask", "probs", "probs_ref"})
     if body["kind"] == "exact":
         reading.in_both_precisions(body, lambda dtype: _judge_exact(body, dtype))
         return

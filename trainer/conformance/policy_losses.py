@@ -17,6 +17,7 @@ from trainer.loss.policy import PolicyLoss, policy_loss
 from trainer.loss.term import LossInputs
 
 _KINDS = {"plain", "masked_extreme", "empty_sequence", "empty_batch", "split", "padding", "trainable_outlier"}
+_TENSORS = {"logp", "logp_old", "logp_mu", "mask", "advantage"}
 _FIELDS = set(LossConfig.model_fields) | {"L"}
 
 
@@ -24,6 +25,7 @@ def judge(case: Case) -> None:
     """Judge one case in both precisions."""
     body, params = case.body, case.body["params"]
     reading.known("kind", [body["kind"]], _KINDS)
+    reading.known_fields(body, _TENSORS | {"name", "params", "denominators", "splits", "layouts"})
     reading.known("option", params, _FIELDS)
     if params["loss"] not in get_args(LossName) or params["agg"] not in get_args(Aggregation):
         raise SkipCaseError(f"unknown loss {params['loss']!r} or aggregation {params['agg']!r}")
@@ -86,7 +88,7 @@ def _judge_layout(
 
 
 def _rows(body: Mapping[str, Any], rows: Sequence[int]) -> dict[str, Any]:
-    return {key: [body[key][row] for row in rows] for key in ("logp", "logp_old", "logp_mu", "mask", "advantage")}
+    return {key: [body[key][row] for row in rows] for key in _TENSORS}
 
 
 def _run(

@@ -74,6 +74,11 @@ def known(what: str, given: Iterable[str], understood: Iterable[str]) -> None:
         raise SkipCaseError(f"unknown {what}: {', '.join(unknown)}")
 
 
+def known_fields(body: Mapping[str, Any], understood: Iterable[str]) -> None:
+    """Skip a case that has a field this judge does not know: it may change the answer."""
+    known("field", body, {"id", "kind", "what", "tol", "float64_only", "expect", "expect_error", *understood})
+
+
 def in_both_precisions(body: Mapping[str, Any], run: Callable[[torch.dtype], None]) -> None:
     """Judge a case in float64 and, unless it is marked ``float64_only``, in float32."""
     for dtype in DTYPES:

@@ -27,6 +27,8 @@ class _Replay:
 def judge(case: Case) -> None:
     """Judge one case."""
     body = case.body
+    reading.known("kind", [body["kind"]], {"basic", "hits", "margin", "mixed", "release", "weights"})
+    reading.known_fields(body, {"replicas", "margin", "block", "events"})
     ties = iter([event["tie_u"] for event in body["events"] if event["event"] == "turn_start"])
     upcoming = [0.0]
     replay = _Replay(

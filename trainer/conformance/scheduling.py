@@ -14,6 +14,10 @@ from trainer.simulation.asynchronous import AsyncSetup, Step, simulate_async
 from trainer.simulation.static import StaticMode, simulate_static
 from trainer.simulation.trace import Share, TraceGroup
 
+_FIELDS = {
+    *("ties", "group_size", "groups_per_batch", "staleness_bound", "slots", "train_time", "policy", "max_lag"),
+    *("steps", "groups", "mode"),
+}
 _TIME = Tolerance(0.0, 1e-6)
 _RATE = Tolerance(1e-9, 1e-12)
 
@@ -21,6 +25,7 @@ _RATE = Tolerance(1e-9, 1e-12)
 def judge(case: Case) -> None:
     """Judge one case."""
     body = case.body
+    reading.known_fields(body, _FIELDS)
     match body["kind"]:
         case "async" | "async_max_lag":
             if body["policy"] not in get_args(TakePolicy):
