@@ -111,6 +111,11 @@ def test_a_chores_box_with_a_loop_of_folders_is_judged_and_not_walked_forever(tm
     assert judge(family, draw, FolderState(tmp_path)) == 0.0
 
 
+def test_a_chores_box_without_anything_is_judged(tmp_path: Path) -> None:
+    family = FAMILIES["file-chores"]
+    assert judge(family, family.sample(seed=0), FolderState(tmp_path)) == 0.0
+
+
 @pytest.fixture
 def api() -> Iterator[str]:
     space: dict = {"__name__": "server"}
