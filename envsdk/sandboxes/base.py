@@ -101,12 +101,14 @@ class Liveness(Frozen):
         main_exit_code: of the sandbox's first process, where it ended.
         oom_flag: what the engine reports.
         engine_reachable: the engine itself answered (`None`: there is none to ask).
+        engine_restarted: the engine started later than the sandbox (`None`: not known).
     """
 
     alive: bool
     main_exit_code: int | None = None
     oom_flag: bool | None = None
     engine_reachable: bool | None = None
+    engine_restarted: bool | None = None
     seconds: float = 0.0
 
 

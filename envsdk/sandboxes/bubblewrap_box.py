@@ -66,7 +66,8 @@ def arguments(
         words.append(f"net={spec.join}")
     words += [f"group={path}" for path in group.procs()] if group else [f"limit={_AS}:{limit.memory_mib << 20}"]
     words += [f"limit={_FSIZE}:{limit.disk_mib << 20}", f"limit={_CORE}:0", f"limit={_NOFILE}:{OPEN_FILES}"]
-    options += f",upperdir={folder}/u,workdir={folder}/w" + (",userxattr" if rootless else "")
+    # Volatile: nothing is flushed to disk for a sandbox's sake, neither by fsync inside nor when it ends.
+    options += f",upperdir={folder}/u,workdir={folder}/w,volatile" + (",userxattr" if rootless else "")
     words += [f"cd={folder.parents[2]}", f"at={folder}/m", f"overlay={options}", "--"]
     words += [*_bubblewrap(), "--bind", f"{folder}/m", "/", *_mounts(), *network]
     words += ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]

@@ -127,16 +127,20 @@ class KeptSandbox(ABC):
         """Kernel files as the helper sees them, read without starting a process; `None` where one cannot be read."""
         return await self._channel.peek(paths)
 
+    async def answers(self) -> bool:
+        """Whether a trivial child can be started, asked over the channel alone; never raises."""
+        if self._channel.lost is not None:
+            return False
+        try:
+            probe = await self._channel.run(Op.NOOP, [], user="root", timeout_s=_PROBE_S, output_cap_bytes=0)
+        except SandboxError:
+            return False
+        return probe.exit_code == 0
+
     async def alive(self) -> Liveness:
-        """Start a trivial child and ask the engine; never raises."""
+        """Start a trivial child, and ask the engine what it knows; never raises."""
         began = time.monotonic()
-        answered = False
-        if self._channel.lost is None:
-            try:
-                probe = await self._channel.run(Op.NOOP, [], user="root", timeout_s=_PROBE_S, output_cap_bytes=0)
-                answered = probe.exit_code == 0
-            except SandboxError:
-                answered = False
+        answered = await self.answers()
         facts = await self._engine_facts()
         return facts.model_copy(update={"alive": answered, "seconds": time.monotonic() - began})
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from envsdk.errors import SandboxError
-from envsdk.sandboxes.base import Liveness, SandboxSpec
+from envsdk.sandboxes.base import SandboxSpec
 
 MAX_AGE_S = 900.0
 DEMAND_WINDOW_S = 30.0
@@ -34,7 +34,7 @@ STARTS_AT_ONCE = max(4, 4 * (os.cpu_count() or 1))
 class Poolable(Protocol):
     """What a pool needs of a sandbox."""
 
-    async def alive(self) -> Liveness: ...
+    async def answers(self) -> bool: ...
     async def close(self) -> None: ...
 
 
@@ -72,6 +72,7 @@ class _Pool(Generic[B]):
     wanted: int = 0
     wanted_until: float = 0.0
     start_s: float = 0.5
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def target(self, now: float) -> int:
         """Idle sandboxes that should be at hand: those taken while one starts, with a margin, or what was asked for."""
@@ -123,7 +124,7 @@ class WarmPools(Generic[B]):
             since, box = pool.idle.popleft()
             if self._clock() - since > MAX_AGE_S:
                 self._let_go(box, "aged_out")
-            elif (await box.alive()).alive:
+            elif await box.answers():
                 self._counts["warm_takes"] += 1
                 self._refill(pool)
                 return box
@@ -146,11 +147,13 @@ class WarmPools(Generic[B]):
         self._ensure_tick()
         pool.wanted, pool.wanted_until = n, self._clock() + PREWARM_S
         missing = min(n - len(pool.idle) - pool.starting, self._room())
-        if missing > 0:
-            results = await asyncio.gather(*(self._add(pool) for _ in range(missing)), return_exceptions=True)
-            failed = [result for result in results if isinstance(result, BaseException)]
-            if len(failed) == missing and not pool.idle:
-                raise failed[0]
+        results = await asyncio.gather(*(self._add(pool) for _ in range(missing)), return_exceptions=True)
+        while pool.starting and len(pool.idle) < n:
+            pool.changed.clear()
+            await pool.changed.wait()
+        failed = [result for result in results if isinstance(result, BaseException)]
+        if failed and not pool.idle:
+            raise failed[0]
         return len(pool.idle)
 
     async def close(self) -> None:
@@ -183,12 +186,13 @@ class WarmPools(Generic[B]):
         try:
             async with self._slots:
                 box = await self._timed_start(pool, 60.0)
+            if self._closed:
+                await box.close()
+            else:
+                pool.idle.append((self._clock(), box))
         finally:
             pool.starting -= 1
-        if self._closed:
-            await box.close()
-        else:
-            pool.idle.append((self._clock(), box))
+            pool.changed.set()
 
     def _refill(self, pool: _Pool[B]) -> None:
         """Start what is missing, unless takers wait for a start themselves."""
