@@ -1,0 +1,81 @@
+"""The trainer's commands at their edge: settings shown, mistakes told, nothing started for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from envsdk.cli.app import run
+from tests.fakes.learner import fake_run
+from trainer.config import TrainConfig
+from trainer.loop import run_steps
+from trainer.run_dir import RunDir
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(platformdirs, "user_config_path", lambda *_args, **_kwargs: tmp_path / "user")
+    monkeypatch.setenv("ENVSDK_HOME", str(tmp_path / "home"))
+
+
+def envelope(capsys) -> dict:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_dry_run_shows_every_setting_with_its_origin_and_starts_nothing(capsys, tmp_path: Path) -> None:
+    assert run(["train", "--dry-run", "--steps", "3", "--set", "learner.lr=2e-5", "--json"]) == 0
+    shown = envelope(capsys)
+    assert shown["settings"]["steps"] == 3
+    assert shown["settings"]["learner"]["lr"] == 2e-5
+    assert shown["origins"]["steps"] == "flag"
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["train"], "no_query"),
+        (["train", "--query", "x", "--steps", "0"], "invalid_config"),
+        (["train", "--query", "x", "--set", "steps"], "bad_setting"),
+        (["train", "--name", "nothing", "--resume"], "no_config"),
+        (["train", "--config", "nowhere.toml"], "no_config"),
+        (["eval"], "usage"),
+        (["eval", "--query", "a", "--set", "b@1"], "usage"),
+        (["report", "nowhere"], "no_run"),
+    ],
+)
+def test_a_mistake_is_a_usage_error_with_its_code(arguments: list[str], code: str, capsys) -> None:
+    assert run([*arguments, "--json"]) == 2
+    assert envelope(capsys)["errors"][0]["code"] == code
+
+
+def test_a_query_that_matches_nothing_is_exit_one_and_leaves_the_reason_in_the_run(capsys, tmp_path: Path) -> None:
+    assert run(["train", "--query", "tag:nothing", "--json"]) == 1
+    assert envelope(capsys)["errors"][0]["code"] == "empty_query"
+    assert RunDir.open(tmp_path / "runs" / "train").facts["status"] == "failed"
+
+
+def test_a_run_is_not_overwritten(capsys, tmp_path: Path) -> None:
+    RunDir.create(tmp_path / "runs" / "mine", TrainConfig())
+    assert run(["train", "--query", "x", "--name", "mine", "--json"]) == 2
+    assert envelope(capsys)["errors"][0]["code"] == "run_exists"
+
+
+async def _finished(folder: Path) -> None:
+    made = await fake_run(folder, steps=2)
+    await run_steps(made.parts)
+    made.close()
+
+
+def test_a_report_is_written_beside_the_run_or_where_it_is_told(capsys, tmp_path: Path) -> None:
+    import asyncio
+
+    asyncio.run(_finished(tmp_path / "r"))
+    assert run(["report", str(tmp_path / "r"), "--json"]) == 0
+    assert Path(envelope(capsys)["page"]).read_text().startswith("<!doctype html>")
+    assert run(["report", str(tmp_path / "r"), "--out", str(tmp_path / "page.html")]) == 0
+    assert (tmp_path / "page.html").exists()
