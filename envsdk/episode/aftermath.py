@@ -31,8 +31,9 @@ async def look(box: Sandbox, ended_by: str) -> dict[str, Any]:
         "alive": probe.alive,
         **_observed(main_exit_code=probe.main_exit_code, oom_flag=probe.oom_flag),
     }
-    if probe.engine_reachable is not None:
-        facts["engine"] = {"reachable": probe.engine_reachable}
+    engine = _observed(reachable=probe.engine_reachable, restarted=probe.engine_restarted)
+    if engine:
+        facts["engine"] = engine
     if ended_by in DEADLINES:
         facts["host"] = await host_load()
         return facts

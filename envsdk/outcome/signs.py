@@ -146,22 +146,17 @@ def own_disk_quota(facts: Facts) -> bool:
     disk = facts.disk
     if disk.full is not None:
         return disk.full == "task_quota"
-    filled = (
+    return (
         disk.task_used_mib is not None and disk.task_quota_mib is not None and disk.task_used_mib >= disk.task_quota_mib
     )
-    return filled and disk.host_free_mib is not None and disk.host_free_mib > 0
 
 
 @sign
 def host_disk(facts: Facts) -> bool:
     """The host's disk is full."""
-    disk = facts.disk
-    if disk.full is not None:
-        return disk.full == "host"
-    below = (
-        disk.task_used_mib is not None and disk.task_quota_mib is not None and disk.task_used_mib < disk.task_quota_mib
-    )
-    return below and disk.host_free_mib is not None and disk.host_free_mib <= 0
+    if facts.disk.full is not None:
+        return facts.disk.full == "host"
+    return facts.disk.host_free_mib is not None and facts.disk.host_free_mib <= 0
 
 
 # --- the machinery ---

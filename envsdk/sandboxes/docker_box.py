@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ class DockerSandbox(KeptSandbox):
         self.image = image
         self._provider = provider
         self._written: Path | None = None
+        self._started_at = time.time()
 
     async def written_mib(self) -> float | None:
         engine = self._provider.engine
@@ -59,17 +61,21 @@ class DockerSandbox(KeptSandbox):
         return counted.model_copy(update={"disk_used_mib": used, "disk_quota_mib": self.disk_limit_mib})
 
     async def _engine_facts(self) -> Liveness:
+        engine = self._provider.engine
+        listens_since = engine.listens_since()
+        restarted = True if listens_since is not None and listens_since > self._started_at else None
         try:
-            engine = self._provider.engine
             state = (await engine.call(engine.api.inspect_container, self.id))["State"]
         except SandboxError as error:
-            return Liveness(alive=False, engine_reachable=error.code != "engine_unreachable")
+            reachable = error.code != "engine_unreachable"
+            return Liveness(alive=False, engine_reachable=reachable, engine_restarted=restarted)
         ended = state.get("Status") in {"exited", "dead"}
         return Liveness(
             alive=False,
             main_exit_code=int(state["ExitCode"]) if ended else None,
             oom_flag=bool(state.get("OOMKilled")),
             engine_reachable=True,
+            engine_restarted=restarted,
         )
 
     async def snapshot(self) -> Snapshot:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import io
+import os
 import socket
 import tarfile
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
 import docker
+import docker.constants
 import docker.errors
 import requests.exceptions
 
@@ -88,6 +90,19 @@ class Engine:
                 hint="start one (make engine), or use the bubblewrap sandbox",
             ) from error
         return cls(client)
+
+    def listens_since(self) -> float | None:
+        """When the engine made the socket that it listens on, in Unix seconds; `None` where that cannot be seen.
+
+        An engine that restarts makes a new one, unless something else holds the socket for it: a later time than a
+        sandbox's start proves a restart, an earlier one proves nothing.
+        """
+        url = str(docker.utils.kwargs_from_env().get("base_url") or docker.constants.DEFAULT_UNIX_SOCKET)
+        kind, _, path = url.partition("://")
+        try:
+            return os.stat(path).st_ctime if kind.endswith("unix") else None  # noqa: PTH116 - a socket
+        except OSError:
+            return None
 
     async def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run an SDK call in a thread. Raises `SandboxError`: ``engine_unreachable`` or ``engine_refused``."""

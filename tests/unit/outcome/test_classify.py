@@ -261,6 +261,21 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str, str]] = {
         "infra_failure",
         "host_lost",
     ),
+    "the link is lost, the engine is not known to have restarted": (
+        {**LOST, "exception": {"kind": "connection_reset"}, "engine": {"reachable": False}},
+        "infra_failure",
+        "network",
+    ),
+    "the link is lost because the engine restarted": (
+        {**LOST, "exception": {"kind": "connection_reset"}, "engine": {"restarted": True}},
+        "infra_failure",
+        "container_engine",
+    ),
+    "the quota and the host's disk are both full": (
+        {**LOST, "disk": {"task_used_mib": 100, "task_quota_mib": 100, "host_free_mib": 0}},
+        "unknown",
+        "contradictory",
+    ),
     "gone and yet alive": (
         {**LOST, "ended_by": "sandbox_gone", "sandbox": {"alive": True}},
         "unknown",
