@@ -42,17 +42,35 @@ def postgres_template() -> Iterator[Callable[[], str]]:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+BOTH = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+
+def new_database(request: pytest.FixtureRequest, folder: Path) -> str:
+    """The URL of an empty database of the kind that the fixture's parameter names."""
+    if request.param == "sqlite":
+        return f"sqlite:///{folder}/registry.sqlite"
+    return request.getfixturevalue("postgres_template")()
+
+
+@pytest.fixture(params=BOTH)
 def registry_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database, one of each kind."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/registry.sqlite"
-    return request.getfixturevalue("postgres_template")()
+    return new_database(request, tmp_path)
 
 
 @pytest.fixture
 def registry(registry_url: str, tmp_path: Path) -> Iterator[LocalRegistry]:
     with LocalRegistry(registry_url, blobs_url=str(tmp_path / "blobs")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def module_registry(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalRegistry]:
+    """One registry for the tests of a file that only read."""
+    folder = tmp_path_factory.mktemp("registry")
+    with LocalRegistry(new_database(request, folder), blobs_url=str(folder / "blobs")) as opened:
         yield opened
 
 
@@ -62,10 +80,11 @@ def sqlite_registry(tmp_path: Path) -> Iterator[LocalRegistry]:
         yield opened
 
 
-@pytest.fixture
-def make_task(tmp_path: Path) -> Callable[..., Task]:
+@pytest.fixture(scope="session")
+def make_task(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Task]:
     """Writes small valid tasks; equal arguments give equal digests."""
     number = itertools.count()
+    folder = tmp_path_factory.mktemp("tasks")
 
     def make(slug: str, *, tags: tuple[str, ...] = (), family: str = "", verifier: str = "1", **spec: object) -> Task:
         files = {
@@ -73,12 +92,12 @@ def make_task(tmp_path: Path) -> Callable[..., Task]:
             "environment/Dockerfile": FileContent(b"FROM envsdk-base:bookworm\n"),
         }
         wanted = {"instruction": f"Do {slug}.\n", "tags": tags, "family": family, "container": ContainerSpec()} | spec
-        return dump_task(TaskSpec(slug=slug, **wanted), files, tmp_path / f"tasks-{next(number)}" / slug)
+        return dump_task(TaskSpec(slug=slug, **wanted), files, folder / str(next(number)) / slug)
 
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_report() -> Callable[..., CheckReport]:
     """Makes check reports; by default complete and passing."""
 
@@ -97,7 +116,7 @@ def make_report() -> Callable[..., CheckReport]:
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_record() -> Callable[..., EpisodeRecord]:
     """Makes ended episodes: ``passed`` `None` is one that the machinery failed."""
     number = itertools.count()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx2
 import pytest
+import stamina
 from starlette.testclient import TestClient
 
 from envsdk.errors import StoreError, UsageError
@@ -35,15 +36,19 @@ class Bridge(httpx2.BaseTransport):
 
     def handle_request(self, request):
         answer = self.server.request(
-            request.method, str(request.url.copy_with(scheme="http", host="testserver")),
-            content=request.read(), headers=dict(request.headers),
+            request.method,
+            str(request.url.copy_with(scheme="http", host="testserver")),
+            content=request.read(),
+            headers=dict(request.headers),
         )
         return httpx2.Response(answer.status_code, headers=dict(answer.headers), content=answer.content)
 
 
 @pytest.fixture
 def remote(server, token):
-    with RemoteRegistry("http://testserver", token=token("push", "outcomes", "sets"), transport=Bridge(server)) as opened:
+    with RemoteRegistry(
+        "http://testserver", token=token("push", "outcomes", "sets"), transport=Bridge(server)
+    ) as opened:
         yield opened
 
 
@@ -110,24 +115,13 @@ def test_a_server_that_is_away_is_a_store_error():
     def refuse(_request):
         raise httpx2.ConnectError("refused")
 
-    import stamina
-
-    with stamina.set_testing_context() if hasattr(stamina, "set_testing_context") else _testing(stamina), RemoteRegistry(
-        "http://nowhere", transport=httpx2.MockTransport(refuse)
-    ) as remote, pytest.raises(StoreError) as caught:
+    with (
+        stamina.set_testing(True, attempts=2),
+        RemoteRegistry("http://nowhere", transport=httpx2.MockTransport(refuse)) as remote,
+        pytest.raises(StoreError) as caught,
+    ):
         remote.query("")
     assert caught.value.code == "server_unreachable"
-
-
-class _testing:
-    def __init__(self, stamina):
-        self.stamina = stamina
-
-    def __enter__(self):
-        self.stamina.set_testing(True, attempts=2)
-
-    def __exit__(self, *_):
-        self.stamina.set_testing(False)
 
 
 @pytest.mark.parametrize("path", ["/api/tasks", "/api/outcomes", "/api/sets", "/api/queries", "/api/jobs"])
@@ -147,12 +141,15 @@ def test_a_revoked_token_and_an_expired_one_are_refused(server, token, registry)
     with registry.database.writing() as session:
         revoke_token(session, revoked[:12])
     for secret in (revoked, expired, "reg_" + "0" * 64):
-        assert server.post("/api/sets", json={"q": ""}, headers={"Authorization": f"Bearer {secret}"}).status_code == 401
+        assert (
+            server.post("/api/sets", json={"q": ""}, headers={"Authorization": f"Bearer {secret}"}).status_code == 401
+        )
 
 
 def test_guessing_tokens_is_slowed_down(server):
     statuses = [
-        server.post("/api/sets", json={"q": ""}, headers={"Authorization": f"Bearer x{n}"}).status_code for n in range(32)
+        server.post("/api/sets", json={"q": ""}, headers={"Authorization": f"Bearer x{n}"}).status_code
+        for n in range(32)
     ]
     assert (statuses[0], statuses[-1]) == (401, 429)
 

@@ -93,11 +93,8 @@ def test_failures_of_the_machinery_do_not(registry, task, make_record):
 
 
 def test_a_graded_outcome_between_starts_the_count_again(registry, task, make_record):
-    crash = {"cause": "verifier_crash"}
-    registry.append(
-        [make_record(task, None, **crash), make_record(task, None, **crash), make_record(task, True)]
-        + [make_record(task, None, **crash)]
-    )
+    crashes = [make_record(task, None, cause="verifier_crash") for _ in range(4)]
+    registry.append([*crashes[:2], make_record(task, True), *crashes[2:]])
     assert not the_item(registry).broken
 
 

@@ -1,0 +1,239 @@
+"""Refreshing a set: proposed with reasons, published on confirmation, the old revision left as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from envsdk import AgentSpec, Draw, family, verifier
+from envsdk.authoring.declare import declarations
+from envsdk.authoring.families import Family
+from envsdk.errors import UsageError
+from registry.calibration.measure import Measured
+from registry.calibration.rising import Rising
+from registry.db import Item
+from registry.refresh.carry_out import find_replacements, store_proposal
+from registry.refresh.levels import Seen, _Likelihood, fit_levels
+from registry.refresh.proposal import choose_levels, plan_refresh
+from registry.refresh.publish import dismiss_proposal, publish_proposal
+from registry.revisions import add_revision, entries_of, set_digest
+
+
+@verifier
+def same(answer: str, *, expected: str) -> float:
+    """1 where the answer is the expected number."""
+    return float(answer.strip() == expected)
+
+
+@family(verifier=same, levels={"digits": (1, 2, 3)}, agent=AgentSpec(protocol="answer"))
+def adding(rng: random.Random, *, digits: int) -> Draw:
+    """Add two numbers."""
+    a, b = (rng.randrange(10 ** (digits - 1), 10**digits) for _ in range(2))
+    return Draw(instruction=f"{a} + {b} = ?", params={"expected": str(a + b)}, oracle=str(a + b), wrong={"x": "-1"})
+
+
+@pytest.fixture
+def families():
+    return {one.name: Family(one) for one in declarations() if one.function is adding}
+
+
+@pytest.fixture
+def grown(registry, families, make_report, make_record, tmp_path):
+    """A set of six one-digit tasks, five of which the policy has saturated, and some outcomes at other levels."""
+    draw = families["adding"].draw
+    easy = [draw(seed=seed, level={"digits": 1}, dest=tmp_path / f"easy{seed}") for seed in range(6)]
+    middle = [draw(seed=seed, level={"digits": 2}, dest=tmp_path / f"middle{seed}") for seed in range(6)]
+    hard = [draw(seed=seed, level={"digits": 3}, dest=tmp_path / f"hard{seed}") for seed in range(6)]
+    registry.push(easy + middle + hard, [make_report(task) for task in easy + middle + hard])
+    registry.resolve("status:checked", name="everything")
+    registry.append([make_record(task, True) for task in easy[:5] for _ in range(12 + 36)])
+    registry.append([make_record(task, bool(n % 2)) for task in middle for n in range(8)])
+    registry.append([make_record(task, False) for task in hard for _ in range(12)])
+    with registry.database.writing() as session:
+        ids = _ids(session, easy)
+        add_revision(session, "sums", ids, digest=set_digest(entries_of(session, ids)))
+    return registry
+
+
+def _ids(session, tasks):
+    return [session.scalar(select(Item.id).where(Item.task_digest == task.digests.task)) for task in tasks]
+
+
+def propose(registry, families, make_report, tmp_path, **options):
+    async def check(task):
+        return make_report(task)
+
+    async def go():
+        with registry.database.reading() as session:
+            plan = plan_refresh(session, "sums", families=families)
+        found, refused = await find_replacements(
+            registry, plan, families=families, folder=tmp_path / "drawn", **({"check": check} | options)
+        )
+        with registry.database.writing() as session:
+            proposal = store_proposal(session, plan, found, refused)
+            return proposal.id, proposal.body
+
+    return asyncio.run(go())
+
+
+def test_the_saturated_go_and_one_without_evidence_stays(grown, families):
+    with grown.database.reading() as session:
+        plan = plan_refresh(session, "sums", families=families)
+    assert [(one.why, one.n) for one in plan.retire] == [("saturated", 48)] * 5
+    assert len(plan.kept) == 1
+
+
+def test_replacements_are_planned_where_the_pass_rate_is_in_the_band(grown, families):
+    with grown.database.reading() as session:
+        plan = plan_refresh(session, "sums", families=families)
+    assert [(one.level, one.why) for one in plan.draw] == [({"digits": 2}, "in_band")] * 5
+
+
+def test_a_broken_task_goes_whatever_its_pass_rate(grown, families, make_record, tmp_path):
+    item = grown.query("set:sums status:checked").items[0]
+    task = grown.fetch(item.task_digest, item.verifier_digest, tmp_path / "fetched")
+    grown.append([make_record(task, None, cause="verifier_crash") for _ in range(3)])
+    with grown.database.reading() as session:
+        plan = plan_refresh(session, "sums", families=families)
+    assert {one.why for one in plan.retire} == {"saturated", "broken"}
+
+
+def test_nothing_changes_until_it_is_published(grown, families, make_report, tmp_path):
+    before = grown.revision("sums")
+    propose(grown, families, make_report, tmp_path)
+    assert grown.revision("sums") == before
+
+
+def test_publishing_makes_a_new_revision_and_keeps_the_old(grown, families, make_report, tmp_path):
+    before = grown.revision("sums")
+    number, body = propose(grown, families, make_report, tmp_path)
+    with grown.database.writing() as session:
+        publish_proposal(session, number)
+    after = grown.revision("sums")
+    assert (after.revision, len(after.items), body["size_after"]) == (2, 6, 6)
+    assert grown.revision("sums@1").items == before.items
+
+
+def test_the_retired_are_retired_for_that_policy(grown, families, make_report, tmp_path):
+    number, _ = propose(grown, families, make_report, tmp_path)
+    with grown.database.writing() as session:
+        publish_proposal(session, number)
+    assert grown.query("status:retired").total == 5
+
+
+def test_a_retired_task_that_fails_again_comes_back(grown, families, make_report, make_record, tmp_path):
+    number, body = propose(grown, families, make_report, tmp_path)
+    with grown.database.writing() as session:
+        publish_proposal(session, number)
+    one = body["retire"][0]
+    task = grown.fetch(one["task_digest"], one["verifier_digest"], tmp_path / "again")
+    grown.append([make_record(task, False) for _ in range(3)])
+    assert grown.query("status:retired").total == 4
+
+
+def test_a_draw_that_fails_its_checks_is_refused_with_the_reason(grown, families, make_report, tmp_path):
+    async def failing(task):
+        return make_report(task, noop="fail")
+
+    _, body = propose(grown, families, make_report, tmp_path, check=failing)
+    assert body["add"] == []
+    assert {one["why"] for one in body["refused"]} == {"check_fail"}
+
+
+def test_a_draw_that_measures_too_hard_is_drawn_again(grown, families, make_report, tmp_path):
+    calls = []
+
+    async def measuring(tasks):
+        calls.append(len(tasks))
+        verdict = "too_hard" if len(calls) == 1 else "learnable"
+        return [
+            Measured(t.slug, t.digests.task, t.digests.verifier, verdict, 0.5, 0.2, 0.8, n=4, ungraded=0) for t in tasks
+        ]
+
+    _, body = propose(grown, families, make_report, tmp_path, measure=measuring)
+    assert calls == [5, 5]
+    assert len(body["add"]) == 5
+    assert [one["why"] for one in body["refused"]] == ["too_hard"] * 5
+
+
+def test_a_task_of_no_installed_family_is_named_as_not_replaced(grown):
+    with grown.database.reading() as session:
+        plan = plan_refresh(session, "sums", families={})
+    assert {one.why for one in plan.not_planned} == {"family_not_installed"}
+
+
+def test_a_proposal_about_an_older_revision_is_stale(grown, families, make_report, tmp_path):
+    number, _ = propose(grown, families, make_report, tmp_path)
+    other, _ = propose(grown, families, make_report, tmp_path)
+    with grown.database.writing() as session:
+        publish_proposal(session, other)
+    with pytest.raises(UsageError) as caught, grown.database.writing() as session:
+        publish_proposal(session, number)
+    assert caught.value.code == "stale_proposal"
+
+
+def test_a_dismissed_proposal_cannot_be_published(grown, families, make_report, tmp_path):
+    number, _ = propose(grown, families, make_report, tmp_path)
+    with grown.database.writing() as session:
+        dismiss_proposal(session, number)
+    with pytest.raises(UsageError) as caught, grown.database.writing() as session:
+        publish_proposal(session, number)
+    assert caught.value.code == "closed_proposal"
+
+
+def test_a_set_that_is_not_there_is_named(registry, families):
+    with pytest.raises(UsageError) as caught, registry.database.reading() as session:
+        plan_refresh(session, "nothing", families=families)
+    assert caught.value.code == "unknown_set"
+
+
+def test_predictions_fall_with_the_level_that_makes_tasks_harder():
+    seen = [Seen({"n": n}, passes=8 - 2 * n, trials=8) for n in range(5) for _ in range(4)]
+    model = fit_levels(seen)
+    means = [model.predict({"n": n}).mean for n in range(5)]
+    assert means == sorted(means, reverse=True)
+
+
+def test_texts_and_flags_are_levels_too():
+    seen = [
+        Seen({"kind": kind, "long": long}, 8.0 * (kind == "easy"), 8.0)
+        for kind in ("easy", "hard")
+        for long in (True, False)
+    ]
+    model = fit_levels(seen * 4)
+    assert (
+        model.predict({"kind": "easy", "long": True}).mean
+        > 0.7
+        > 0.3
+        > model.predict({"kind": "hard", "long": True}).mean
+    )
+
+
+def test_without_outcomes_every_level_is_as_likely():
+    choices = choose_levels(fit_levels([]), [{"n": 1}, {"n": 2}])
+    assert [why for _, _, why in choices] == ["no_outcomes", "no_outcomes"]
+    assert choices[0][1] == choices[1][1]
+
+
+def test_an_interval_widens_where_draws_of_one_level_differ():
+    alike = fit_levels([Seen({"n": 1}, 4, 8) for _ in range(20)]).predict({"n": 1})
+    apart = fit_levels([Seen({"n": 1}, 8 * (i % 2), 8) for i in range(20)]).predict({"n": 1})
+    assert apart.high - apart.low > 1.5 * (alike.high - alike.low)
+
+
+def test_its_gradient_and_curvature_are_those_of_its_value():
+    rng = np.random.default_rng(3)
+    x = np.column_stack([np.ones(12), rng.normal(size=(12, 2))])
+    n = rng.integers(1, 9, 12).astype(float)
+    k = np.floor(rng.random(12) * (n + 1)).clip(0, n)
+    likelihood = _Likelihood(x, Rising.of(k), Rising.of(n - k), Rising.of(n))
+    point, step = rng.normal(size=4), 1e-5
+    for axis in range(4):
+        shift = np.eye(4)[axis] * step
+        (up, grad_up), (down, grad_down) = likelihood(point + shift), likelihood(point - shift)
+        assert likelihood(point)[1][axis] == pytest.approx((up - down) / (2 * step), abs=1e-6)
+        np.testing.assert_allclose(likelihood.curvature(point)[axis], (grad_up - grad_down) / (2 * step), atol=1e-6)
