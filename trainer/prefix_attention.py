@@ -1,8 +1,8 @@
 """Attention over a packed row: each sample attends to its group's prefix and to itself, and to nothing else.
 
 Registered with transformers under `NAME`, so that every model which goes through its attention interface runs packed
-rows unchanged. One kernel call for a block's prefix and one for its suffixes: a block-diagonal mask over the whole row
-costs more than it saves (measured, ``benchmarks/prefix_update.py``).
+rows unchanged. One kernel call for a block's prefix and one for its suffixes: a mask over the whole row would score
+every token against every other sample's.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface
 
+from trainer.attention_kernel import attend
 from trainer.packing import Block, PackedRow
 
 NAME = "envsdk_shared_prefix"
@@ -81,19 +81,16 @@ def shared_prefix_attention(
     # Split, not sliced: the gradient of a slice is a zero-filled copy of the whole row, for every block and layer.
     sizes = [size for block, _ in plan.blocks for size in (block.prefix, sum(block.suffixes))]
     parts = [iter(torch.split(x_1HND, sizes, dim=2)) for x_1HND in (query_1HND, key_1GND, value_1GND)]
-    gqa = query_1HND.shape[1] != key_1GND.shape[1]
     pieces = []
     for block, suffixes in plan.blocks:
         q, k, v = (next(part) for part in parts)
         own_q, own_k, own_v = (next(part) for part in parts)
         if block.prefix:
-            pieces.append(scaled_dot_product_attention(q, k, v, is_causal=True, scale=scaling, enable_gqa=gqa)[0])
+            pieces.append(attend(q, k, v, mask_TK=None, scale=scaling)[0])
         if suffixes is not None:
             keys = torch.cat([k.expand(suffixes.count, -1, -1, -1), _padded(own_k, suffixes)], dim=2)
             values = torch.cat([v.expand(suffixes.count, -1, -1, -1), _padded(own_v, suffixes)], dim=2)
-            out_SHTD = scaled_dot_product_attention(
-                _padded(own_q, suffixes), keys, values, attn_mask=suffixes.mask_TK, scale=scaling, enable_gqa=gqa
-            )
+            out_SHTD = attend(_padded(own_q, suffixes), keys, values, mask_TK=suffixes.mask_TK, scale=scaling)
             pieces.append(out_SHTD.transpose(0, 1).flatten(1, 2).index_select(1, suffixes.real))
     return torch.cat(pieces, dim=1).transpose(0, 1).unsqueeze(0), None
 

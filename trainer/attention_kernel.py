@@ -1,0 +1,55 @@
+"""Causal and masked attention of a few short sequences, by whichever kernel is faster at that size.
+
+On a CPU the fused kernel's backward is two to three times slower than plain matrix products while the scores are few
+(measured at few-shot sizes); those scores are computed in float32, so that bf16 loses no more than in the fused one.
+Many scores go to the fused kernel, which never holds them all.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+FEW_SCORES = 2**21
+"""Score entries up to which plain products are taken: 8 MiB of float32 for each call and layer."""
+
+
+def attend(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, *, mask_TK: Tensor | None, scale: float | None) -> Tensor:
+    """[S, H, T, D] attention of S sequences; H query heads share G key heads.
+
+    Args:
+        q_SHTD: queries of T tokens.
+        k_SGKD: keys of K tokens.
+        v_SGKD: values of K tokens.
+        mask_TK: who attends to whom; `None`: causal, T = K.
+        scale: of the scores; `None`: 1 / sqrt(D).
+    """
+    sequences, heads, queries, width = q_SHTD.shape
+    scores = sequences * heads * queries * k_SGKD.shape[2]
+    if q_SHTD.device.type == "cpu" and scores <= FEW_SCORES:
+        return _by_products(q_SHTD, k_SGKD, v_SGKD, mask_TK, width**-0.5 if scale is None else scale)
+    return scaled_dot_product_attention(
+        q_SHTD,
+        k_SGKD,
+        v_SGKD,
+        attn_mask=mask_TK,
+        is_causal=mask_TK is None,
+        scale=scale,
+        enable_gqa=heads != k_SGKD.shape[1],
+    )
+
+
+def _by_products(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, mask_TK: Tensor | None, scale: float) -> Tensor:
+    sequences, heads, queries, width = q_SHTD.shape
+    groups = k_SGKD.shape[1]
+    wide = torch.float64 if q_SHTD.dtype == torch.float64 else torch.float32
+    if mask_TK is None:
+        mask_TK = torch.ones(queries, queries, dtype=torch.bool, device=q_SHTD.device).tril()
+    # Query heads that share a key head stand below one another, so that each product is one call for all of them.
+    q_BQD = q_SHTD.reshape(sequences * groups, -1, width).to(wide) * scale
+    k_BKD, v_BKD = k_SGKD.flatten(0, 1), v_SGKD.flatten(0, 1)
+    scores_BQK = torch.bmm(q_BQD, k_BKD.to(wide).transpose(1, 2))
+    scores_BRTK = scores_BQK.view(sequences * groups, heads // groups, queries, -1)
+    weights_BQK = scores_BRTK.masked_fill(~mask_TK, -torch.inf).softmax(dim=-1).flatten(1, 2)
+    return torch.bmm(weights_BQK.to(v_BKD.dtype), v_BKD).view(sequences, heads, queries, width)
