@@ -184,6 +184,11 @@ def lost_on(command: str, **facts: Any) -> Faults:
             "container_engine",
         ),
         (
+            lost_on("boom", liveness=Liveness(alive=False, engine_reachable=True, engine_restarted=True)),
+            "infra_failure",
+            "container_engine",
+        ),
+        (
             lost_on("boom", liveness=Liveness(alive=True, engine_reachable=True)),
             "unknown",
             "unclassified",
