@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -85,7 +86,7 @@ class FakeRun:
     """One attempt at a run in ``folder``; make another one in the same folder to resume."""
 
     parts: Parts
-    learner: FakeLearner
+    learner: Any
     engines: list[FakeEngine]
     episodes: FakeEpisodes
     said: list[str]
@@ -109,6 +110,7 @@ async def fake_run(
     staleness: int = 1,
     checkpoint_every: int = 1,
     max_lag: int | None = 4,
+    make_learner: Callable[[], Any] = FakeLearner,
 ) -> FakeRun:
     """Assemble a run of fakes, fresh or, where ``folder`` holds one, resumed; nothing but the fakes is fake."""
     tasks = [make_task(number) for number in range(5)]
@@ -118,8 +120,8 @@ async def fake_run(
     run = RunDir.create(folder, TrainConfig(query="fake")) if fresh else RunDir.open(folder)
     activity = Activity()
     thread = LearnerThread(activity, folder=folder)
-    learner = FakeLearner()
-    await thread.start(lambda: learner)
+    await thread.start(make_learner)
+    learner = thread._given
     launched: list = []
     ledger = Ledger(folder, on_end=launched.append)
     pool = Pool(max_lag=max_lag)

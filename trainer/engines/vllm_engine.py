@@ -8,6 +8,7 @@ Tested on a CPU; on a GPU the same calls are made with vLLM's own defaults for b
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -135,6 +136,8 @@ class VllmEngine:
         llm, self._llm = self._llm, None  # its finaliser must not run at interpreter exit, when its modules are gone
         if llm is not None:
             await asyncio.to_thread(llm.shutdown)
+            del llm
+            gc.collect()  # it sits in a cycle
 
     async def _run(
         self, request_id: str, ids: Sequence[int], params: Any, salt: str, timeout_s: float | None
@@ -178,6 +181,9 @@ class VllmEngine:
 
 def _prepare_environment(options: EngineOptions) -> None:
     """Settings that vLLM reads when it is imported or spawned. What the user has set stays."""
+    if not options.compile:
+        # Without this the first request waits 15 s for a compiler, on account of one small function about logprobs.
+        os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     threads = options.threads or ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
     for name, value in {
         "HF_HUB_OFFLINE": "1",
