@@ -19,23 +19,12 @@ import platformdirs
 from envsdk.errors import PrerequisiteError
 
 SOURCE_DIR = Path(__file__).parent / "helper"
-FLAGS = [
-    "-Os",
-    "-static",
-    "-nostdlib",
-    "-ffreestanding",
-    "-fno-stack-protector",
-    "-fno-pic",
-    "-no-pie",
-    "-fno-asynchronous-unwind-tables",
-    "-fno-tree-loop-distribute-patterns",
-    "-Wall",
-    "-Wextra",
-    "-Wno-unused-function",
-    "-Wl,--build-id=none",
-    "-Wl,-z,noseparate-code",
-    "-s",
-]
+FLAGS = (
+    *("-Os", "-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-pic", "-no-pie", "-s"),
+    *("-fno-asynchronous-unwind-tables", "-fno-tree-loop-distribute-patterns", "-Wl,--build-id=none"),
+    *("-Wl,-z,noseparate-code", "-Wall", "-Wextra", "-Wno-unused-function"),
+)
+_SOURCES = ("sys.h", "users.h", "tree.h", "ops.h", "child.h", "launch.h", "helper.c")
 _COMPILERS = ("cc", "gcc", "clang")
 
 
@@ -53,7 +42,7 @@ def helper_path() -> Path:
 def source_digest() -> str:
     """SHA-256 over the helper's sources and build flags."""
     digest = hashlib.sha256(" ".join(FLAGS).encode())
-    for name in ("sys.h", "users.h", "tree.h", "ops.h", "launch.h", "helper.c"):
+    for name in _SOURCES:
         digest.update((SOURCE_DIR / name).read_bytes())
     return digest.hexdigest()
 
@@ -81,6 +70,22 @@ def build(target: Path) -> None:
     part.replace(target)
 
 
+def compiler_version() -> str:
+    """First line of what the compiler says of itself; empty without one."""
+    compiler = next((found for name in _COMPILERS if (found := shutil.which(name))), None)
+    if compiler is None:
+        return ""
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+
+
+def ship() -> Path:
+    """Rebuild the shipped file of this machine's processor, and note beside it what it was built from."""
+    target = SOURCE_DIR / f"helper-{platform.machine()}"
+    build(target)
+    note = f"source {source_digest()}\ncompiler {compiler_version()}\n"
+    target.with_suffix(".built").write_text(note, encoding="utf-8")
+    return target
+
+
 if __name__ == "__main__":
-    build(SOURCE_DIR / f"helper-{platform.machine()}")
-    print(source_digest(), file=sys.stdout)
+    print(ship(), file=sys.stdout)
