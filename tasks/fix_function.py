@@ -49,7 +49,7 @@ def call(source, name, cases):
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-B", "-c", CALL],
-            input=request, capture_output=True, text=True, timeout=20, cwd="/", env={"LC_ALL": "C.UTF-8"}, **nobody,
+            input=request, capture_output=True, text=True, timeout=10, cwd="/", env={"LC_ALL": "C.UTF-8"}, **nobody,
         )
     except (subprocess.TimeoutExpired, UnicodeDecodeError):
         return None
@@ -67,20 +67,21 @@ def same(found, expected):
     return json.dumps(found) == json.dumps(expected)
 
 
+def is_right(name, rows):
+    """One function gives every expected result."""
+    try:
+        source = Path(f"/app/shop/{name}.py").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return same(call(source, name, [row[0] for row in rows]), [row[1] for row in rows])
+
+
 def main():
     """Write 1 where every named function gives every expected result, else 0."""
     cases = json.loads(Path("/tests/cases.json").read_text(encoding="utf-8"))
     if os.geteuid() == 0:
         os.chmod("/tests", 0o700)
-    passed = True
-    for name, rows in cases.items():
-        try:
-            source = Path(f"/app/shop/{name}.py").read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            passed = False
-            continue
-        results = call(source, name, [row[0] for row in rows])
-        passed = passed and same(results, [row[1] for row in rows])
+    passed = all(is_right(name, rows) for name, rows in cases.items())
     results_dir = Path("/logs/verifier")
     results_dir.mkdir(parents=True, exist_ok=True)
     (results_dir / "reward.txt").write_text("1\\n" if passed else "0\\n", encoding="utf-8")

@@ -189,7 +189,7 @@ def test_a_submission_cannot_talk_its_way_out(tmp_path: Path, trick: str, monkey
     draw = Draw(
         **{
             **draw.__dict__,
-            "tests": {**draw.tests, "judge.py": draw.tests["judge.py"].replace("timeout=20", "timeout=1")},
+            "tests": {**draw.tests, "judge.py": draw.tests["judge.py"].replace("timeout=10", "timeout=1")},
         }
     )
     name = draw.oracle.partition("shop/")[2].partition(".py")[0]
