@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from envsdk.checks.attacks import interpreter, leftover, links, path, settings, submission, workspace
-from envsdk.checks.attacks.ground import Attack, survey
+from envsdk.checks.attacks.ground import Attack, Ground, survey
 from envsdk.checks.attacks.reading import readable_tests
 from envsdk.checks.check import (
     MACHINERY,
@@ -34,13 +34,17 @@ _SHOWN = 10
 async def _examine(stage: Stage) -> Finding:
     if stage.task.spec.verifier.kind != "script" or not stage.has_box:
         return does_not_apply("the verifier runs away from the agent's box and reads plain answers")
-    run = await stage.passing_oracle()
-    assert run is not None
     if (await repeated(stage)).outcome == "fail":
         return does_not_apply("runs on one state do not agree: see repeat")
+    run = await stage.passing_oracle()
+    assert run is not None
     ground = await survey(stage, run)
     if is_full(await stage.play(Scene(files=dict(ground.base))), stage.task.spec.verifier):
         return does_not_apply("a wrong submission earns the full reward without any attack")
+    return await _attacked(stage, ground)
+
+
+async def _attacked(stage: Stage, ground: Ground) -> Finding:
     attacks = [attack for kind in KINDS for attack in kind.attacks(ground)]
     verdicts = await asyncio.gather(*(stage.play(attack.scene) for attack in attacks))
     won = [pair for pair in zip(attacks, verdicts, strict=True) if is_full(pair[1], stage.task.spec.verifier)]

@@ -19,8 +19,8 @@ _ANY_ORDER = re.compile(
     r"any order|order (?:does not|doesn't|is not) (?:matter|important)|no particular order", re.IGNORECASE
 )
 _IN_ORDER = re.compile(
-    r"\bsort(?:ed|ing)?\b|ascending|descending|alphabetical|lexicographic"
-    r"|\bin (?:the )?(?:same |given |original )?order\b|ordered|from (?:smallest|largest|lowest|highest|oldest|newest)|revers(?:e|ed)\b",
+    r"\bsort(?:ed|ing)?\b|ascending|descending|alphabetical|lexicographic|ordered|revers(?:e|ed)\b"
+    r"|\bin (?:the )?(?:same |given |original )?order\b|from (?:smallest|largest|lowest|highest|oldest|newest)",
     re.IGNORECASE,
 )
 _CONTAINS = re.compile(r"\bcontain(?:s|ing)?\b|\binclud(?:e|es|ing)\b|\bwith the (?:word|text|line)\b", re.IGNORECASE)
