@@ -95,9 +95,9 @@ class Attempt:
             state = await self._end_state(task, box, Path(folder))
             if state is not None:
                 verdict = await verify(task, state, self.provider)
+                self.take(verdict)
                 if self._keep is not None:
                     self.sandbox["end_state"] = keep_end_state(state, self._keep)
-                self.take(verdict)
                 if verdict.status in {"error", "timeout"}:
                     control, runs = await control_runs(task, state, self.provider, verdict)
                     self.facts["control"] = control

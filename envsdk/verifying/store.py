@@ -30,8 +30,11 @@ def keep_end_state(state: EndState, root: Path) -> str:
     files = [path for path in state.artifacts.root.rglob("*") if path.is_file()] if state.artifacts else []
     if sum(path.lstat().st_size for path in files) > CAP_BYTES:
         return ""
-    root.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=".partial-", dir=root))
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=".partial-", dir=root))
+    except OSError as error:
+        raise StoreError(f"the end state cannot be kept: {error}", code="unwritable", where=str(root)) from error
     try:
         manifest: dict[str, object] = {"answer": None, "artifacts": None}
         if state.answer is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from envsdk.episode.record import VerifierEvidence
@@ -70,25 +71,17 @@ async def _separate(
     before_start: Hook | None,
 ) -> Verdict:
     start = time.monotonic()
-    box: Sandbox | None = None
-    with tempfile.TemporaryDirectory(prefix="envsdk-artifacts-") as folder:
+    async with AsyncExitStack() as closing:
         try:
+            folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="envsdk-artifacts-"))
             artifacts = await _artifacts(task, end, Path(folder))
             spec = box_spec(task, await image_of(task, provider, "verifier"), role="verifier", network=end.network)
             box = await provider.acquire(spec, timeout_s=task.spec.budget.acquire_s)
+            closing.push_async_callback(box.close)
             await place(box, artifacts)
         except SandboxError as error:
-            if box is not None:
-                await box.close()
-            seconds = time.monotonic() - start
-            evidence = VerifierEvidence(seconds=round(seconds, 3), error_code="upload_failed", message=str(error))
-            return Verdict(
-                "error", code="upload_failed", evidence=evidence, seconds=seconds, facts={"code": "upload_failed"}
-            )
-        try:
-            return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)
-        finally:
-            await box.close()
+            return _not_ready(error, start)
+        return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)
 
 
 async def _shared(
@@ -98,12 +91,15 @@ async def _shared(
     try:
         await box.kill_agent_processes()
     except SandboxError as error:
-        seconds = time.monotonic() - start
-        evidence = VerifierEvidence(seconds=round(seconds, 3), error_code="upload_failed", message=str(error))
-        return Verdict(
-            "error", code="upload_failed", evidence=evidence, seconds=seconds, facts={"code": "upload_failed"}
-        )
+        return _not_ready(error, start)
     return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)
+
+
+def _not_ready(error: SandboxError, start: float) -> Verdict:
+    """The verifier's box or files could not be made ready: no word of the verifier's."""
+    seconds = time.monotonic() - start
+    evidence = VerifierEvidence(seconds=round(seconds, 3), error_code="upload_failed", message=str(error))
+    return Verdict("error", code="upload_failed", evidence=evidence, seconds=seconds, facts={"code": "upload_failed"})
 
 
 async def _python(task: Task, end: EndState) -> Verdict:

@@ -335,3 +335,11 @@ async def test_replies_that_never_come_are_the_engines(tmp_path: Path) -> None:
     task = text_task(tmp_path, budget=Budget(episode_s=0.2))
     record = await run_episode(task, ConversationAgent(ScriptedPolicy([30.0, Reply(text="5", finish="stop")])), None)
     assert (record.outcome.outcome_class, record.outcome.cause) == ("infra_failure", "inference_wait")
+
+
+async def test_an_end_state_that_cannot_be_kept_costs_no_score(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    record = await run_episode(text_task(tmp_path / "task"), OracleAgent(), None, keep=tmp_path / "file" / "states")
+    assert (record.outcome.outcome_class, record.outcome.reward) == ("model_success", 1.0)
+    assert record.facts["exception"]["kind"] == "unwritable"
+    assert "end_state" not in record.sandbox
