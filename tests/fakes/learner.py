@@ -57,10 +57,10 @@ class FakeLearner:
         return [[true_logprob(version, ids[:i], ids[i]) for i in range(1, len(ids))] for ids in sequences]
 
     def save(self, folder: Path) -> None:
-        (folder / "learner.json").write_text(json.dumps([self.updates, self.history]))
+        (folder / "learner.json").write_text(json.dumps([self.updates, self.history, self.trained]))
 
     def load(self, folder: Path) -> None:
-        self.updates, self.history = json.loads((folder / "learner.json").read_text())
+        self.updates, self.history, self.trained = json.loads((folder / "learner.json").read_text())
 
 
 class FakeSampler:
