@@ -15,6 +15,7 @@ import json
 import os
 import secrets
 import shutil
+import threading
 from pathlib import Path
 
 from pydantic import Field
@@ -69,7 +70,7 @@ class Store:
 
     def save(self, image: TreeImage) -> TreeImage:
         """Give an image its name."""
-        part = self.root / "images" / f".{image.id}.{os.getpid()}.part"
+        part = self.root / "images" / f".{image.id}.{os.getpid()}.{threading.get_ident()}.part"
         part.write_text(json.dumps(image.model_dump(mode="json"), indent=1), encoding="utf-8")
         part.replace(self.root / "images" / f"{image.id}.json")
         self._images[image.id] = image

@@ -6,9 +6,9 @@ environments have equal digests on every machine.
 
 from __future__ import annotations
 
-import fnmatch
 import hashlib
 import os
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,22 +53,26 @@ def read_context(root: Path) -> Context:
     return Context(root, tuple(files), text, digest.hexdigest())
 
 
-def _ignore_patterns(root: Path) -> list[str]:
+def _ignore_patterns(root: Path) -> list[tuple[bool, re.Pattern[str]]]:
+    """``(is it an exception, what it matches)`` for each line of ``.dockerignore``, in order."""
     try:
         lines = (root / ".dockerignore").read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return []
-    return [line.strip().strip("/") for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    wanted = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return [(line.startswith("!"), _pattern(line.removeprefix("!").strip("/"))) for line in wanted]
 
 
-def _is_ignored(path: str, patterns: list[str]) -> bool:
+def _pattern(text: str) -> re.Pattern[str]:
+    """``*`` and ``?`` stay within one folder, ``**`` crosses them; a matched folder takes along what is in it."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", text)
+    special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(special.get(part) or re.escape(part) for part in parts) + "(?:/.*)?")
+
+
+def _is_ignored(path: str, patterns: list[tuple[bool, re.Pattern[str]]]) -> bool:
     verdict = False
-    for pattern in patterns:
-        wanted = pattern.removeprefix("!").strip("/").removeprefix("**/")
-        parts = path.split("/")
-        heads = ["/".join(parts[: i + 1]) for i in range(len(parts))]
-        if any(fnmatch.fnmatchcase(head, wanted) for head in heads) or (
-            pattern.startswith("**/") and any(fnmatch.fnmatchcase(part, wanted) for part in parts)
-        ):
-            verdict = not pattern.startswith("!")
+    for is_exception, pattern in patterns:
+        if pattern.fullmatch(path):
+            verdict = not is_exception
     return verdict

@@ -1,0 +1,271 @@
+"""Warm pools over fake sandboxes and a clock the test turns."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from envsdk.errors import SandboxError
+from envsdk.sandboxes import pools
+from envsdk.sandboxes.base import Limits, SandboxSpec
+from envsdk.sandboxes.pools import WarmPools, pool_key
+
+SPEC = SandboxSpec(image="a")
+
+
+@dataclass(eq=False)
+class Box:
+    is_healthy: bool = True
+    is_closed: bool = False
+
+    async def answers(self) -> bool:
+        return self.is_healthy
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass
+class Starter:
+    """Starts boxes, at once or when `gate` opens; fails while `error` is set."""
+
+    made: list[Box] = field(default_factory=list)
+    gate: asyncio.Event | None = None
+    error: Exception | None = None
+    now: int = 0
+    most: int = 0
+
+    async def __call__(self, spec: SandboxSpec, timeout_s: float) -> Box:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+            if self.error is not None:
+                raise self.error
+            box = Box()
+            self.made.append(box)
+            return box
+        finally:
+            self.now -= 1
+
+
+@dataclass
+class Clock:
+    time_s: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.time_s
+
+
+def make(starter: Starter, clock: Clock, *, idle_budget: int = 10, starts_at_once: int = 4) -> WarmPools[Box]:
+    return WarmPools(starter, idle_budget=idle_budget, starts_at_once=starts_at_once, clock=clock)
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_equal_specs_share_a_pool_and_any_difference_parts_them() -> None:
+    variants = [
+        SPEC,
+        SPEC.model_copy(update={"user": "root"}),
+        SPEC.model_copy(update={"network": "public"}),
+        SPEC.model_copy(update={"limits": Limits(pids=3)}),
+        SPEC.model_copy(update={"image": "b"}),
+    ]
+    assert len({pool_key(spec) for spec in variants}) == len(variants)
+    assert pool_key(SandboxSpec(image="a")) == pool_key(SPEC)
+
+
+async def test_an_empty_pool_starts_one_for_its_caller() -> None:
+    starter = Starter()
+    warm = make(starter, Clock())
+    box = await warm.take(SPEC, 5)
+    assert starter.made[0] is box
+    assert warm.stats().cold_takes == 1
+    await warm.close()
+
+
+async def test_prewarmed_boxes_are_handed_out_oldest_first() -> None:
+    starter = Starter()
+    warm = make(starter, Clock())
+    assert await warm.prewarm(SPEC, 3) == 3
+    taken = [await warm.take(SPEC, 5) for _ in range(3)]
+    assert taken == starter.made[:3]
+    assert warm.stats().warm_takes == 3
+    await warm.close()
+
+
+async def test_a_prewarmed_pool_serves_no_other_spec() -> None:
+    starter = Starter()
+    warm = make(starter, Clock())
+    await warm.prewarm(SPEC, 1)
+    await warm.take(SPEC.model_copy(update={"user": "root"}), 5)
+    assert warm.stats().cold_takes == 1
+    await warm.close()
+
+
+async def test_one_box_is_never_handed_to_two_takers() -> None:
+    starter = Starter()
+    warm = make(starter, Clock(), idle_budget=50)
+    await warm.prewarm(SPEC, 20)
+    taken = await asyncio.gather(*(warm.take(SPEC, 5) for _ in range(40)))
+    assert len(set(map(id, taken))) == 40
+    await warm.close()
+
+
+async def test_an_unhealthy_box_is_closed_and_the_next_one_taken() -> None:
+    starter = Starter()
+    warm = make(starter, Clock())
+    await warm.prewarm(SPEC, 2)
+    starter.made[0].is_healthy = False
+    assert await warm.take(SPEC, 5) is starter.made[1]
+    await settle()
+    assert starter.made[0].is_closed
+    assert warm.stats().unhealthy == 1
+    await warm.close()
+
+
+async def test_an_old_box_is_not_handed_out() -> None:
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
+    await warm.prewarm(SPEC, 1)
+    clock.time_s += pools.MAX_AGE_S + 1
+    assert await warm.take(SPEC, 5) is not starter.made[0]
+    await settle()
+    assert starter.made[0].is_closed
+    await warm.close()
+
+
+async def test_the_sweep_closes_the_old_without_a_take() -> None:
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
+    await warm.prewarm(SPEC, 2)
+    clock.time_s += pools.MAX_AGE_S + 1
+    warm.sweep()
+    await settle()
+    assert [box.is_closed for box in starter.made[:2]] == [True, True]
+    await warm.close()
+
+
+async def test_a_take_is_made_up_for_while_prewarming_holds() -> None:
+    starter = Starter()
+    warm = make(starter, Clock())
+    await warm.prewarm(SPEC, 2)
+    await warm.take(SPEC, 5)
+    await settle()
+    assert warm.stats().idle == 2
+    await warm.close()
+
+
+async def test_demand_alone_fills_a_pool() -> None:
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
+    for _ in range(90):
+        clock.time_s += 0.1
+        await warm.take(SPEC, 5)
+    warm.sweep()
+    await settle()
+    assert warm.stats().idle >= 1
+    await warm.close()
+
+
+async def test_a_pool_that_nobody_asks_empties_again() -> None:
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
+    await warm.prewarm(SPEC, 3)
+    clock.time_s += pools.PREWARM_S + pools.DEMAND_WINDOW_S + 1
+    warm.sweep()
+    await settle()
+    assert warm.stats().idle == 0
+    await warm.close()
+
+
+async def test_the_budget_bounds_all_pools_together() -> None:
+    starter = Starter()
+    warm = make(starter, Clock(), idle_budget=5)
+    await warm.prewarm(SPEC, 4)
+    assert await warm.prewarm(SPEC.model_copy(update={"user": "root"}), 4) == 1
+    assert warm.stats().idle == 5
+    await warm.close()
+
+
+async def test_no_more_start_at_a_time_than_allowed() -> None:
+    starter = Starter(gate=asyncio.Event())
+    warm = make(starter, Clock(), starts_at_once=3)
+    takers = [asyncio.ensure_future(warm.take(SPEC, 5)) for _ in range(10)]
+    await settle()
+    assert starter.most == 3
+    assert starter.gate is not None
+    starter.gate.set()
+    await asyncio.gather(*takers)
+    assert starter.most == 3
+    await warm.close()
+
+
+async def test_waiting_takers_are_served_in_the_order_they_came() -> None:
+    starter = Starter(gate=asyncio.Event())
+    warm = make(starter, Clock(), starts_at_once=1)
+    order: list[int] = []
+
+    async def taker(number: int) -> None:
+        await warm.take(SPEC, 5)
+        order.append(number)
+
+    takers = [asyncio.ensure_future(taker(number)) for number in range(6)]
+    await settle()
+    assert starter.gate is not None
+    starter.gate.set()
+    await asyncio.gather(*takers)
+    assert order == list(range(6))
+    await warm.close()
+
+
+async def test_prewarm_waits_for_starts_already_under_way() -> None:
+    starter = Starter(gate=asyncio.Event())
+    warm = make(starter, Clock())
+    first = asyncio.ensure_future(warm.prewarm(SPEC, 2))
+    await settle()
+    second = asyncio.ensure_future(warm.prewarm(SPEC, 2))
+    await settle()
+    assert not second.done()
+    assert starter.gate is not None
+    starter.gate.set()
+    assert await second == 2
+    assert await first == 2
+    assert len(starter.made) == 2
+    await warm.close()
+
+
+async def test_a_failed_prewarm_says_why() -> None:
+    warm = make(Starter(error=SandboxError("no", code="host_disk_full")), Clock())
+    with pytest.raises(SandboxError) as caught:
+        await warm.prewarm(SPEC, 2)
+    assert caught.value.code == "host_disk_full"
+    await warm.close()
+
+
+async def test_a_failed_start_reaches_the_taker_and_frees_its_place() -> None:
+    starter = Starter(error=SandboxError("no"))
+    warm = make(starter, Clock(), starts_at_once=1)
+    with pytest.raises(SandboxError):
+        await warm.take(SPEC, 5)
+    starter.error = None
+    await warm.take(SPEC, 5)
+    await warm.close()
+
+
+async def test_closing_closes_idle_boxes_and_those_that_come_up_late() -> None:
+    starter = Starter()
+    warm = make(starter, Clock())
+    await warm.prewarm(SPEC, 2)
+    starter.gate = asyncio.Event()
+    await warm.take(SPEC, 5)
+    await settle()
+    closing = asyncio.ensure_future(warm.close())
+    await settle()
+    starter.gate.set()
+    await closing
+    assert [box.is_closed for box in starter.made].count(False) == 1  # the one in its taker's hands
