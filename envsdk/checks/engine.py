@@ -7,6 +7,7 @@ unchanged tasks are kept under the data folder and not asked again.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
@@ -72,6 +73,32 @@ async def check_task(
     )
     kept.keep(task, report)
     return _strict(report) if strict else report
+
+
+async def check_tasks(
+    tasks: Iterable[Task],
+    provider: SandboxProvider | None,
+    *,
+    checks: Iterable[str] | None = None,
+    strict: bool = False,
+    fresh: bool = False,
+    at_once: int | None = None,
+    heard: Callable[[CheckReport], None] = lambda _: None,
+) -> list[CheckReport]:
+    """Check many tasks, ``at_once`` (default: one for each core) at a time; reports in the tasks' order.
+
+    ``heard`` is called with each report as it comes; the rest is as for `check_task`.
+    """
+    asked = None if checks is None else tuple(checks)
+    free = asyncio.Semaphore(at_once or os.cpu_count() or 1)
+
+    async def one(task: Task) -> CheckReport:
+        async with free:
+            report = await check_task(task, provider, checks=asked, strict=strict, fresh=fresh)
+        heard(report)
+        return report
+
+    return await asyncio.gather(*map(one, tasks))
 
 
 def verdict_of(results: Iterable[CheckResult]) -> Verdict:

@@ -20,7 +20,7 @@ from envsdk.spec.model import Task
 def find(task: Task, checks: Sequence[str], sandbox: str) -> CheckReport | None:
     """The kept report of exactly these checks, or `None`."""
     try:
-        report = CheckReport.model_validate_json(_place(task, sandbox).read_bytes())
+        report = CheckReport.model_validate_json(_place(task, checks, sandbox).read_bytes())
     except (OSError, ValidationError):
         return None
     return report if [result.check for result in report.checks] == list(checks) else None
@@ -30,7 +30,7 @@ def keep(task: Task, report: CheckReport) -> None:
     """Keep a report whose every check was decided. A folder that cannot be written to is no fault: nothing is kept."""
     if any(result.outcome == "error" for result in report.checks):
         return
-    place = _place(task, report.sandbox)
+    place = _place(task, [result.check for result in report.checks], report.sandbox)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         draft = place.with_suffix(f".{id(report)}.partial")
@@ -40,8 +40,9 @@ def keep(task: Task, report: CheckReport) -> None:
         return
 
 
-def _place(task: Task, sandbox: str) -> Path:
-    return checks_dir() / _source_digest() / f"{task.digests.package}-{sandbox or 'none'}.json"
+def _place(task: Task, checks: Sequence[str], sandbox: str) -> Path:
+    asked = hashlib.sha256(" ".join(checks).encode()).hexdigest()[:8]
+    return checks_dir() / _source_digest() / f"{task.digests.package}-{sandbox or 'none'}-{asked}.json"
 
 
 @cache

@@ -47,7 +47,7 @@ async def _checked(folder: Path) -> CheckReport:
 
 
 def _provider() -> SandboxProvider:
-    """bubblewrap where it works, since it starts in milliseconds; else whatever does."""
+    """The bubblewrap back end where it works, since it starts in milliseconds; else whatever does."""
     try:
         return open_provider("bubblewrap")
     except PrerequisiteError:

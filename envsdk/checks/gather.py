@@ -1,0 +1,68 @@
+"""What there is to check behind a path or a name: task directories, Python files and modules, families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from envsdk.authoring.families import Family
+from envsdk.authoring.find import declared_in, import_source, registered_families
+from envsdk.authoring.write import write_task
+from envsdk.errors import EnvsdkError, UsageError
+from envsdk.spec.load import LoadResult, Rejected, load_tasks
+from envsdk.spec.model import Task
+
+SEEDS = (0, 1)
+"""Seeds at which a family is drawn, at its easiest and at its hardest level."""
+
+
+def gather(sources: Iterable[str], dest: Path) -> LoadResult:
+    """Load or draw every task behind ``sources``.
+
+    Args:
+        sources: paths of task directories or of folders of them, of ``.py`` files; names of modules or families.
+        dest: a folder; what is drawn is written below it.
+
+    Raises:
+        UsageError: a source is none of these (code ``no_such_source``).
+    """
+    tasks: list[Task] = []
+    rejected: list[Rejected] = []
+    paths: list[Path] = []
+    for source in sources:
+        path = Path(source)
+        if path.suffix != ".py" and path.exists():
+            paths.append(path)
+            continue
+        try:
+            tasks += _drawn(source, dest)
+        except EnvsdkError as error:
+            if error.code == "no_such_source":
+                raise
+            rejected.append(Rejected(path=source, code=error.code, why=str(error)))
+    loaded = load_tasks(paths)
+    return LoadResult((*loaded.tasks, *tasks), (*loaded.rejected, *rejected), loaded.warnings)
+
+
+def _drawn(source: str, dest: Path) -> list[Task]:
+    families = {} if source.endswith(".py") else registered_families()
+    if source in families:
+        return _draws(families[source], dest)
+    if not source.endswith(".py") and not all(part.isidentifier() for part in source.split(".")):
+        hint = "give a task directory, a .py file, a module, or a family"
+        raise UsageError("no such path, module or family", code="no_such_source", where=source, hint=hint)
+    tasks = []
+    for declaration in declared_in(import_source(source).__name__):
+        if declaration.is_family:
+            tasks += _draws(Family(declaration), dest)
+        else:
+            place = dest / declaration.name
+            tasks.append(write_task(declaration, declaration.function(), place, slug=declaration.name))
+    return tasks
+
+
+def _draws(family: Family, dest: Path) -> list[Task]:
+    easiest = family.complete({})
+    hardest = {knob: values[-1] for knob, values in family.levels.items()}
+    levels = [easiest] if hardest == easiest else [easiest, hardest]
+    return [task for level in levels for task in family.draw_many(seeds=SEEDS, level=level, dest=dest)]

@@ -1,0 +1,131 @@
+"""``envsdk check``: prove the verifiers of tasks, and say what is wrong with those that cannot be trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from envsdk.cli.envelope import BAD, UNDECIDED, failure, success
+from envsdk.cli.options import JsonFlag, emit
+from envsdk.errors import EnvsdkError, FaultyError
+
+if TYPE_CHECKING:
+    from envsdk.checks.report import CheckReport
+    from envsdk.spec.load import LoadResult, Rejected
+    from envsdk.spec.model import Task
+
+
+def check(
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH...", help="Task directories, folders of them, .py files, modules, families."),
+    ],
+    *,
+    checks: Annotated[str | None, typer.Option(metavar="A,B", help="Only these checks.")] = None,
+    sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; else the first that works.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="What cannot be decided counts as a failure.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask again even where nothing changed.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every check of every task.")] = False,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write JUnit XML too.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained page too.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check tasks. Exit 0: all pass; 1: a check fails or a task is invalid; 4: something could not be decided.
+
+    Examples: envsdk check my-task; envsdk check tasks --checks oracle,noop; envsdk check my-task --html report.html
+    """
+    from envsdk.checks.gather import gather
+    from envsdk.checks.render import lines
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    asked = None if checks is None else [name.strip() for name in checks.split(",") if name.strip()]
+    with tempfile.TemporaryDirectory(prefix="envsdk-check-") as folder:
+        loaded = gather(sources, Path(folder))
+        reports = asyncio.run(_checked(loaded.tasks, asked, sandbox, strict=strict, fresh=fresh, console=console))
+        places = [_place(task, sources, Path(folder)) for task in loaded.tasks]
+    _write(reports, junit, html)
+    text = [f"✘ {item.path}: {item.why} ({item.code})" for item in loaded.rejected]
+    for report, place in zip(reports, places, strict=True):
+        text += lines(report, place, every_check=verbose or len(reports) == 1)
+    text.append(_closing(reports, loaded.rejected))
+    emit(_envelope(reports, loaded), as_json=as_json, text="\n".join(text))
+    verdicts = {report.verdict for report in reports}
+    if "fail" in verdicts or loaded.rejected:
+        raise typer.Exit(BAD)
+    if verdicts & {"error", "incomplete"}:
+        raise typer.Exit(UNDECIDED)
+
+
+async def _checked(
+    tasks: tuple[Task, ...],
+    asked: list[str] | None,
+    sandbox: str | None,
+    *,
+    strict: bool,
+    fresh: bool,
+    console: Console,
+) -> list[CheckReport]:
+    from envsdk.checks.catalogue import choose
+    from envsdk.checks.engine import check_tasks
+    from envsdk.checks.render import summary_line
+    from envsdk.sandboxes import open_provider
+
+    choose(asked)  # a wrong name is said before anything is started
+    boxes = any(task.spec.container is not None for task in tasks)
+    provider = open_provider(sandbox) if boxes else None
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    try:
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+            bar = progress.add_task("checking", total=len(tasks))
+
+            def heard(report: CheckReport) -> None:
+                progress.update(bar, advance=1, description=report.slug)
+                if not console.is_terminal and len(tasks) > 1:
+                    console.print(summary_line(report), markup=False)
+
+            return await check_tasks(tasks, provider, checks=asked, strict=strict, fresh=fresh, heard=heard)
+    finally:
+        if provider is not None:
+            await provider.close()
+
+
+def _place(task: Task, sources: list[str], drawn: Path) -> str:
+    """What to give to ``envsdk check`` to get this task again."""
+    return " ".join(sources) if task.root.is_relative_to(drawn) else str(task.root)
+
+
+def _write(reports: list[CheckReport], junit: Path | None, html: Path | None) -> None:
+    if junit is not None:
+        from envsdk.checks.junit import junit as document
+
+        junit.write_bytes(document(reports))
+    if html is not None:
+        from envsdk.checks.page import page
+
+        html.write_text(page(reports), encoding="utf-8")
+
+
+def _closing(reports: list[CheckReport], rejected: tuple[Rejected, ...]) -> str:
+    counts = {
+        name: sum(report.verdict == name for report in reports) for name in ("pass", "fail", "error", "incomplete")
+    }
+    said = [f"{count} {word}" for word, count in counts.items() if count or word in {"pass", "fail"}]
+    return ", ".join(said + ([f"{len(rejected)} invalid"] if rejected else []))
+
+
+def _envelope(reports: list[CheckReport], loaded: LoadResult) -> dict[str, Any]:
+    errors: list[EnvsdkError] = [FaultyError(item.why, code=item.code, where=item.path) for item in loaded.rejected]
+    for report in reports:
+        for result in report.checks:
+            if result.outcome in {"fail", "error"}:
+                kind = FaultyError if result.outcome == "fail" else EnvsdkError
+                code = "check_failed" if result.outcome == "fail" else "check_undecided"
+                errors.append(kind(result.why, code=code, hint=result.fix, where=f"{report.slug}[{result.check}]"))
+    tasks = [report.model_dump(mode="json") for report in reports]
+    return failure(*errors, tasks=tasks) if errors else success(tasks=tasks)
