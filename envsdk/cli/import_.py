@@ -57,6 +57,27 @@ def dataset(
     _report(import_dataset(source, dest, columns={key: value for key, _, value in pairs}, name=name), as_json=as_json)
 
 
+@app.command("terminal-bench")
+def terminal_bench(
+    source: Source,
+    dest: Dest,
+    *,
+    rule: Annotated[
+        str, typer.Option(help="What scores: exit (the script's status) or parser (every test of pytest's summary).")
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """Terminal-Bench 1 task directories, at SRC or below it.
+
+    Example: envsdk import terminal-bench downloads/tb my-tasks --rule parser
+    """
+    from envsdk.formats.terminal_bench import import_terminal_bench
+
+    if rule not in ("exit", "parser"):
+        raise UsageError(f"no scoring rule {rule!r}", code="bad_rule", hint="--rule exit, or --rule parser")
+    _report(import_terminal_bench(source, dest, rule="exit" if rule == "exit" else "parser"), as_json=as_json)
+
+
 def _report(result: ImportResult, *, as_json: bool) -> None:
     """Print the summary; exit 1 where nothing at all could be imported."""
     if as_json:
