@@ -187,6 +187,18 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str, str]] = {
         "infra_failure",
         "harness_error",
     ),
+    "who held the episode's clock says nothing of a step's": (
+        {
+            "phase": "agent",
+            "ended_by": "step_deadline",
+            "command": {"seconds": 60, "budget_s": 60},
+            "clocks": {"budget_s": 900, "held_s": {"model": 2, "tool": 60, "harness": 100}},
+            "host": IDLE,
+            "verifier": SCORED,
+        },
+        "model_failure",
+        "step_timeout",
+    ),
     "the wall clock jumped": (
         {
             "phase": "agent",
