@@ -71,8 +71,12 @@ def open_database(url: str, *, upgrade: bool = True) -> Database:
     if upgrade:
         from registry.db.schema import bring_up_to_date
 
-        with _as_store_errors(database.engine):
-            bring_up_to_date(database.engine)
+        try:
+            with _as_store_errors(database.engine):
+                bring_up_to_date(database.engine)
+        except BaseException:
+            database.close()
+            raise
     return database
 
 

@@ -6,6 +6,7 @@ newer than this program is refused, not guessed at.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from alembic import command
@@ -33,6 +34,15 @@ def bring_up_to_date(engine: Engine) -> None:
     Raises:
         StoreError: the schema is from a newer program (``schema_too_new``).
     """
+    with _ONE_AT_A_TIME:
+        _bring_up_to_date(engine)
+
+
+# alembic keeps its context in module globals, which threads share; between processes the database's own lock decides.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def _bring_up_to_date(engine: Engine) -> None:
     config = config_for(engine)
     script = ScriptDirectory.from_config(config)
     head = script.get_current_head()

@@ -31,7 +31,8 @@ class _Work:
     tracks: dict[Key, Track]
     by_item: dict[int, list[int]]
     folded_to: dict[Key, int] = field(default_factory=dict)
-    touched: dict[Key, float] = field(default_factory=dict)
+    updated_at: dict[Key, float] = field(default_factory=dict)
+    touched: set[Key] = field(default_factory=set)
     changes: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -60,6 +61,7 @@ def _load(session: Session, items: Sequence[int]) -> _Work:
     flags: dict[int, Flags] = {}
     tracks: dict[Key, Track] = {}
     by_item: dict[int, list[int]] = {}
+    updated_at: dict[Key, float] = {}
     for some in chunks(items):
         for row in session.execute(
             select(Item.id, Item.verified, Item.broken, Item.flaky, Item.ungraded_run).where(Item.id.in_(some))
@@ -67,8 +69,9 @@ def _load(session: Session, items: Sequence[int]) -> _Work:
             flags[row.id] = Flags(row.verified, row.broken, row.flaky, row.ungraded_run)
         for standing in session.execute(select(*_TRACK_COLUMNS).where(Standing.item_id.in_(some))):
             tracks[standing.lineage_id, standing.item_id] = _track(standing)
+            updated_at[standing.lineage_id, standing.item_id] = standing.updated_at
             by_item.setdefault(standing.item_id, []).append(standing.lineage_id)
-    return _Work(flags, tracks, by_item)
+    return _Work(flags, tracks, by_item, updated_at=updated_at)
 
 
 _TRACK_COLUMNS = (
@@ -85,6 +88,7 @@ _TRACK_COLUMNS = (
     Standing.ungraded,
     Standing.e_value,
     Standing.cusum,
+    Standing.updated_at,
 )
 
 
@@ -143,17 +147,17 @@ def _apply_report(work: _Work, event: ReportEvent) -> None:
     work.flags[event.item_id] = after
     for why in reasons:
         _flag_change(work, event, "broken" if why == "oracle_failed" else "flaky", why)
-    for lineage in work.by_item.get(event.item_id, ()):
-        key = (lineage, event.item_id)
-        was, now = status_of(before, work.tracks[key]), status_of(after, work.tracks[key])
-        if was != now:
-            work.touched[key] = event.at
-            _change(work, event, lineage, before=was, after=now, reason=f"report_{event.verified}")
+    was, now = ("checked" if flags.verified == "checked" else "draft" for flags in (before, after))
+    if was != now:
+        # One line for the item: it says the same for every lineage, those that come later included.
+        _change(work, event, None, before=was, after=now, reason=f"report_{event.verified}")
+        work.touched.update((lineage, event.item_id) for lineage in work.by_item.get(event.item_id, ()))
 
 
 def _move(work: _Work, event: Event, key: Key, *, before: Track, after: Track, reason: str) -> None:
     work.tracks[key] = after
-    work.touched[key] = event.at
+    work.touched.add(key)
+    work.updated_at[key] = event.at
     flags = work.flags[event.item_id]
     was, now = status_of(flags, before), status_of(flags, after)
     if was == now:
@@ -209,7 +213,7 @@ def _store_flags(session: Session, changed: dict[int, Flags]) -> None:
 
 
 def _store_standings(session: Session, work: _Work) -> None:
-    keys = list(work.touched)
+    keys = sorted(work.touched)
     if not keys:
         return
     tracks = [work.tracks[key] for key in keys]
@@ -218,7 +222,7 @@ def _store_standings(session: Session, work: _Work) -> None:
     rows = []
     for key, track, posterior, low, high in zip(keys, tracks, posteriors, lows, highs, strict=True):
         row = standing_values(status_of(work.flags[key[1]], track), track, float(low), float(high), posterior)
-        row |= {"in_lineage": key[0], "in_item": key[1], "updated_at": work.touched[key]}
+        row |= {"in_lineage": key[0], "in_item": key[1], "updated_at": work.updated_at[key]}
         row["folded"] = work.folded_to.get(key)
         rows.append(row)
     connection = session.connection()
