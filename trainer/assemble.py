@@ -140,6 +140,7 @@ def _rooms(
         group_size=config.group_size,
         slots=config.concurrency,
         refills=config.refills,
+        ready=policy.rotation.require,
         completed=completed,
     )
     return Parts(

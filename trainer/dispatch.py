@@ -69,6 +69,7 @@ class Dispatcher:
         version: the committed weight version.
         slots: episodes that may run at once.
         refills: how often one place of a group may be tried again.
+        ready: raises where no episode can run any more; asked before a group starts.
         completed: hears of every complete group, whether it will be trained or not.
         close: hears of every group that will not be trained, with the reason.
     """
@@ -85,6 +86,7 @@ class Dispatcher:
         group_size: int,
         slots: int,
         refills: int = 2,
+        ready: Callable[[], None] = lambda: None,
         completed: Callable[[CompleteGroup], None] = lambda _group: None,
         close: Callable[[Draw, str], None] = lambda _draw, _why: None,
         now: Callable[[], float] = time.monotonic,
@@ -100,6 +102,7 @@ class Dispatcher:
         self._slots = asyncio.Semaphore(slots)
         self._waiting = 0
         self._refills = refills
+        self._ready = ready
         self._completed = completed
         self._close = close
         self._now = now
@@ -133,6 +136,7 @@ class Dispatcher:
         while self._failure is None:
             self._wake.clear()
             while self._failure is None and self._may_start():
+                self._ready()
                 self._start()
                 await asyncio.sleep(0)  # its members queue for their slots before the next question
             await self._wake.wait()

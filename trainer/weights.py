@@ -63,15 +63,15 @@ class WeightPublisher:
             EngineError: ``sync_failed``: a replica could not load or disagrees on the probe; ``no_replica``: none is
                 left.
         """
-        if not self._rotation.active:
-            raise EngineError("no replica is left to publish to", code="no_replica", hint=str(self._rotation.removed))
+        self._rotation.require()
+        replicas = self._rotation.active  # fixed here: one that dies on the way must fail its step, not leave the list
         version = self.version + 1
         started = time.monotonic()
         path = await self._write(version)
         written = time.monotonic()
-        await self._on_every_replica(lambda replica: _swap(replica, path, version))
+        await self._on_every(replicas, lambda replica: _swap(replica, path, version))
         swapped = time.monotonic()
-        readings = await self._on_every_replica(self._examine)
+        readings = await self._on_every(replicas, self._examine)
         self.version = version
         return Publication(version, written - started, swapped - written, time.monotonic() - swapped, tuple(readings))
 
@@ -86,9 +86,8 @@ class WeightPublisher:
             )
         return reading
 
-    async def _on_every_replica(self, step: Callable[[Engine], Coroutine[Any, Any, Any]]) -> list[Any]:
+    async def _on_every(self, replicas: list[Engine], step: Callable[[Engine], Coroutine[Any, Any, Any]]) -> list[Any]:
         """Run ``step`` on all at once; any that fails costs its replica the place and the caller the version."""
-        replicas = self._rotation.active
         results = await asyncio.gather(*(step(replica) for replica in replicas), return_exceptions=True)
         failures = {}
         for replica, result in zip(replicas, results, strict=True):

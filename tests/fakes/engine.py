@@ -68,6 +68,10 @@ class FakeEngine:
         return self._running
 
     @property
+    def alive(self) -> bool:
+        return not self.closed
+
+    @property
     def version(self) -> int:
         return self._label
 

@@ -54,16 +54,22 @@ def make_sample(
     return TrainSample("e", group, ids, places, (-1.0,) * n, (0,) * n, (1.0,) * n, advantage)
 
 
-def random_groups(seed: int, *, groups: int = 3, size: int = 4, turns: int = 1) -> list[list[TrainSample]]:
-    """Groups with a common prompt each; with ``turns`` above 1 the samples have holes of tool output between replies."""
+def random_groups(
+    seed: int, *, groups: int = 3, size: int = 4, turns: int = 1, head: int = 0
+) -> list[list[TrainSample]]:
+    """Groups with a common prompt each, of which the first ``head`` tokens are common to all.
+
+    With ``turns`` above 1 the samples have holes of tool output between replies.
+    """
     draw = random.Random(seed)
 
     def some(low: int, high: int) -> list[int]:
         return [draw.randrange(VOCABULARY) for _ in range(draw.randint(low, high))]
 
+    common = some(head, head)
     out = []
     for number in range(groups):
-        prompt = some(5, 15)
+        prompt = [*common, *some(5, 15)]
         samples = []
         for _ in range(size):
             own: list[int] = []

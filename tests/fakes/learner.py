@@ -138,6 +138,7 @@ async def fake_run(
         version=lambda: publisher.version,
         group_size=2,
         slots=8,
+        ready=rotation.require,
     )
     said: list[str] = []
     parts = Parts(

@@ -74,6 +74,11 @@ class Engine(Protocol):
         ...
 
     @property
+    def alive(self) -> bool:
+        """It can still serve; an engine that died stays dead."""
+        ...
+
+    @property
     def version(self) -> int:
         """Version of the weights that serve now, committed or not (`trainer.weights` commits)."""
         ...

@@ -24,13 +24,14 @@ class Rotation:
 
     @property
     def active(self) -> list[Engine]:
-        """Replicas in rotation, in their order."""
-        return [replica for number, replica in enumerate(self.replicas) if number not in self._out]
+        """Replicas in rotation, in their order; one that died is out."""
+        return [self.replicas[number] for number in self._serving()]
 
     @property
     def removed(self) -> dict[str, str]:
         """Why each replica that is out left, by name."""
-        return {self.replicas[number].name: why for number, why in self._out.items()}
+        dead = {replica.name: "died" for replica in self.replicas if not replica.alive}
+        return dead | {self.replicas[number].name: why for number, why in self._out.items()}
 
     @property
     def running(self) -> int:
@@ -48,14 +49,24 @@ class Rotation:
         Raises:
             EngineError: ``no_replica``: none is in rotation.
         """
-        among = [number for number in range(len(self.replicas)) if number not in self._out]
-        if not among:
-            raise EngineError("no replica is in rotation", code="no_replica", hint=str(self.removed))
-        placement = self._router.start_turn(session, among=among)
+        self.require()
+        placement = self._router.start_turn(session, among=self._serving())
         try:
             yield self.replicas[placement.replica]
         finally:
             self._router.end_turn(session)
+
+    def require(self) -> None:
+        """Raise where nobody is left to serve.
+
+        Raises:
+            EngineError: ``no_replica``: none is in rotation.
+        """
+        if not self._serving():
+            raise EngineError("no replica is in rotation", code="no_replica", hint=str(self.removed))
+
+    def _serving(self) -> list[int]:
+        return [n for n, replica in enumerate(self.replicas) if n not in self._out and replica.alive]
 
     def release(self, session: str) -> None:
         """The session has ended."""

@@ -85,6 +85,10 @@ class VllmEngine:
         return self._running
 
     @property
+    def alive(self) -> bool:
+        return self._llm is not None and not self._llm.errored
+
+    @property
     def version(self) -> int:
         return self._version
 

@@ -98,6 +98,25 @@ async def test_silent_corruption_at_the_second_update_is_refused(tmp_path: Path)
     assert run.parts.publisher.version == 1
 
 
+async def test_the_death_of_the_last_engine_ends_the_run_with_its_name_not_with_a_lack_of_signal(
+    tmp_path: Path,
+) -> None:
+    run = await fake_run(tmp_path, steps=50)
+
+    async def dies() -> None:
+        while run.learner.updates < 2:  # noqa: ASYNC110 - the learner is a thread
+            await asyncio.sleep(0.001)
+        await run.engines[0].close()
+
+    killer = asyncio.create_task(dies())
+    with pytest.raises(EngineError) as caught:
+        await run_steps(run.parts)
+    await killer
+    run.close()
+    assert caught.value.code in {"no_replica", "sync_failed"}
+    assert Ledger(tmp_path).open == {}
+
+
 async def test_a_dispatcher_that_dies_ends_the_run_instead_of_leaving_the_learner_waiting(tmp_path: Path) -> None:
     run = await fake_run(tmp_path)
 

@@ -139,3 +139,16 @@ async def test_the_limit_is_twice_the_baseline_and_never_below_the_floor() -> No
     assert probe.limit == 0.01
     probe.baseline = 0.05
     assert probe.limit == 0.1
+
+
+@pytest.mark.parametrize("call", ["pause", "load", "resume"])
+async def test_a_replica_that_dies_on_the_way_is_not_passed_over(call: str) -> None:
+    class Dying(FakeEngine):
+        def _enter(self, name: str) -> None:
+            super()._enter(name)
+            self.closed = self.closed or name == call
+
+    run = await started(Dying())
+    with pytest.raises(EngineError):
+        await run.step_and_publish()
+    assert run.publisher.version == 0
