@@ -6,8 +6,10 @@ two is kept per verifier for the life of the process, since neither depends on t
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from envsdk.episode.agents import Agent, NoopAgent, OracleAgent
 from envsdk.episode.box import open_box
@@ -19,7 +21,11 @@ from envsdk.verifying.verdict import EndState, Verdict
 from envsdk.verifying.verify import verify
 
 _MACHINERY = frozenset({"upload_failed", "download_failed", "sandbox_lost"})
-_KNOWN: dict[tuple[str, str, str], dict[str, Any] | None] = {}
+_Key = tuple[str, str, str]
+_KNOWN: dict[_Key, dict[str, Any]] = {}
+_ASKED: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, asyncio.Future[dict[str, Any] | None]]] = (
+    WeakKeyDictionary()
+)
 
 
 async def control_runs(
@@ -39,13 +45,26 @@ async def control_runs(
         runs = 2
     if again.status != "scored":
         for name in ("pristine", "oracle"):
-            key = (task.digests.task, task.digests.verifier, name)
-            if key not in _KNOWN:
-                _KNOWN[key] = await _elsewhere(task, name, provider)
-            known = _KNOWN[key]
+            known = await _known(task, name, provider)
             if known is not None:
                 controls.append(known)
     return controls, runs
+
+
+async def _known(task: Task, name: str, provider: SandboxProvider | None) -> dict[str, Any] | None:
+    """What the verifier says of the pristine or the oracle's state: asked once, however many episodes want to know."""
+    key = (task.digests.task, task.digests.verifier, name)
+    if key in _KNOWN:
+        return _KNOWN[key]
+    asked = _ASKED.setdefault(asyncio.get_running_loop(), {})
+    if key not in asked:
+        asked[key] = asyncio.ensure_future(_elsewhere(task, name, provider))
+        asked[key].add_done_callback(lambda _: asked.pop(key, None))
+    # Shielded: one waiter that is cancelled must not take the answer from the others.
+    fact = await asyncio.shield(asked[key])
+    if fact is not None:
+        _KNOWN[key] = fact
+    return fact
 
 
 async def _elsewhere(task: Task, name: str, provider: SandboxProvider | None) -> dict[str, Any] | None:
@@ -62,7 +81,8 @@ async def _elsewhere(task: Task, name: str, provider: SandboxProvider | None) ->
                 end = await agent.act(task, sandbox, clock)
         except EnvsdkError:
             return None
-        return _fact(name, await verify(task, EndState(answer=end.answer, sandbox=sandbox, network=network), provider))
+        verdict = await verify(task, EndState(answer=end.answer, sandbox=sandbox, network=network), provider)
+        return None if verdict.code in _MACHINERY else _fact(name, verdict)
 
 
 def _fact(state: str, verdict: Verdict) -> dict[str, Any]:
