@@ -78,6 +78,28 @@ def terminal_bench(
     _report(import_terminal_bench(source, dest, rule="exit" if rule == "exit" else "parser"), as_json=as_json)
 
 
+@app.command("reasoning-gym")
+def reasoning_gym(
+    name: Annotated[str, typer.Argument(metavar="SRC", help="A dataset's name, such as basic_arithmetic.")],
+    dest: Dest,
+    *,
+    size: Annotated[int, typer.Option(min=1, help="How many tasks to draw.")] = 32,
+    seed: Annotated[int, typer.Option(help="The dataset's seed.")] = 0,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=JSON", help="A setting of the dataset.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tasks of a reasoning-gym dataset, judged by its own scorer.
+
+    Example: envsdk import reasoning-gym basic_arithmetic my-tasks --size 64 --set max_terms=3
+    """
+    from envsdk.formats.reasoning_gym import import_reasoning_gym, parse_settings
+
+    result = import_reasoning_gym(name, dest, size=size, seed=seed, settings=parse_settings(setting or ()))
+    _report(result, as_json=as_json)
+
+
 def _report(result: ImportResult, *, as_json: bool) -> None:
     """Print the summary; exit 1 where nothing at all could be imported."""
     if as_json:
