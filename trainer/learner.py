@@ -133,7 +133,7 @@ class Learner:
         """Logprob of every token but the first of each sequence, at temperature 1."""
         scored = [_whole(number, ids) for number, ids in enumerate(sequences)]
         with torch.no_grad():
-            flat = iter(row_logprobs(self.model, pack([[sample] for sample in scored])).tolist())
+            flat = iter(row_logprobs(self.model, pack(scored)).tolist())
         return [[next(flat) for _ in sample.trained] for sample in scored]
 
     def save(self, folder: Path) -> None:

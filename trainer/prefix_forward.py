@@ -1,7 +1,7 @@
 """Logprobs of a packed row's trained tokens, differentiable, from any model that takes `trainer.prefix_attention`.
 
 Promises: values and gradients equal those of the plain padded forward (up to the order of floating-point sums), at the
-cost of computing each group's common prefix once. A model whose layers don't all attend to everything before them, or
+cost of computing once what samples share. A model whose layers don't all attend to everything before them, or
 that brings its own attention code, runs padded instead: same values, more tokens.
 """
 

@@ -1,4 +1,4 @@
-"""The layout of a row: every trained token once, predicted from its own context, and the prefix once."""
+"""The layout of a row: every trained token once, predicted from its own context, and what is shared once."""
 
 from __future__ import annotations
 
@@ -7,34 +7,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes.episode_records import make_sample, random_groups
-from trainer.packing import PackedRow, common_prefix, micro_batches, pack
+from trainer import prefix_tree
+from trainer.packing import PackedRow, micro_batches, pack
+from trainer.prefix_tree import grow
 from trainer.sample import TrainSample
+
+
+@pytest.fixture(autouse=True)
+def share_whatever_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefix_tree, "WORTH_SHARING", 1)
+
+
+def flat(groups: list[list[TrainSample]]) -> list[TrainSample]:
+    return [sample for group in groups for sample in group]
 
 
 def context_of(row: PackedRow, m: int) -> list[int]:
     """The ids that trained token number m is predicted from, read off the layout alone."""
-    place = row.predictors[m]
-    block = next(block for block in row.blocks if block.start <= place < block.end)
-    if place < block.start + block.prefix:
-        return list(row.ids[block.start : place + 1])
-    start = block.start + block.prefix
-    for length in block.suffixes:
-        if start <= place < start + length:
-            return [*row.ids[block.start : block.start + block.prefix], *row.ids[start : place + 1]]
-        start += length
-    raise AssertionError("outside the block")
+    place, start = row.predictors[m], 0
+    segments: list[tuple[int, ...]] = []
+    for siblings in row.siblings:
+        for number, length in enumerate(siblings.lengths):
+            if start <= place < start + length:
+                before = [token for n in siblings.path for token in segments[n]]
+                return [*before, *row.ids[start : place + 1]]
+            if number < siblings.parents:
+                segments.append(row.ids[start : start + length])
+            start += length
+    raise AssertionError("outside the row")
 
 
 layouts = st.builds(
-    random_groups, st.integers(0, 2**20), groups=st.integers(1, 4), size=st.integers(1, 5), turns=st.integers(1, 3)
+    random_groups,
+    st.integers(0, 2**20),
+    groups=st.integers(1, 4),
+    size=st.integers(1, 5),
+    turns=st.integers(1, 3),
+    head=st.integers(0, 6),
 )
 
 
 @given(layouts)
 def test_each_trained_token_is_predicted_from_exactly_the_tokens_before_it(groups: list[list[TrainSample]]) -> None:
-    row = pack(groups)
+    row = pack(flat(groups))
     m = 0
-    for sample in (sample for group in groups for sample in group):
+    for sample in flat(groups):
         for t in sample.trained:
             assert context_of(row, m) == list(sample.ids[:t])
             assert row.targets[m] == sample.ids[t]
@@ -44,15 +61,26 @@ def test_each_trained_token_is_predicted_from_exactly_the_tokens_before_it(group
 
 
 @given(layouts)
-def test_the_row_holds_each_prefix_once(groups: list[list[TrainSample]]) -> None:
-    expected = sum(common_prefix(g) + sum(s.needed - common_prefix(g) for s in g) for g in groups)
-    assert len(pack(groups).ids) == expected
+def test_no_context_is_computed_twice(groups: list[list[TrainSample]]) -> None:
+    contexts = {sample.ids[: t + 1] for sample in flat(groups) for t in range(sample.needed)}
+    assert len(pack(flat(groups)).ids) == len(contexts)
+
+
+@given(layouts, st.integers(1, 100))
+def test_a_segment_is_split_off_only_where_it_saves_enough(groups: list[list[TrainSample]], worth: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prefix_tree, "WORTH_SHARING", worth)
+        waiting = list(grow(flat(groups)).children)
+        while waiting:
+            segment = waiting.pop()
+            assert len(segment.members) == 1 or segment.length * (len(segment.members) - 1) >= worth
+            waiting += segment.children
 
 
 @given(layouts, st.integers(1, 200))
 def test_any_budget_keeps_every_sample_once_and_in_order(groups: list[list[TrainSample]], budget: int) -> None:
     rows = micro_batches(groups, token_budget=budget)
-    assert [s for row in rows for s in row.samples] == [s for group in groups for s in group]
+    assert [s for row in rows for s in row.samples] == flat(groups)
 
 
 @given(layouts, st.integers(1, 200))
@@ -62,16 +90,22 @@ def test_a_row_exceeds_the_budget_only_for_a_single_sample(groups: list[list[Tra
 
 
 def test_a_group_that_fits_is_not_cut_in_two() -> None:
-    groups = [[make_sample([1, 2, 3], [4, 5]), make_sample([1, 2, 3], [6, 7])] for _ in range(3)]
+    groups = [[make_sample([n, 2, 3], [4, 5]), make_sample([n, 2, 3], [6, 7])] for n in (7, 8, 9)]
     assert [len(row.samples) for row in micro_batches(groups, token_budget=5)] == [2, 2, 2]
 
 
+def test_a_prompt_that_groups_share_is_computed_once_for_all() -> None:
+    samples = [make_sample([1, 2, 3, group], [9, reply]) for group in (4, 5) for reply in (6, 7)]
+    # 1 2 3, then 4 and 5, then each group's common 9; the last token of a reply predicts nothing.
+    assert sorted(pack(samples).ids) == [1, 2, 3, 4, 5, 9, 9]
+
+
 def test_equal_first_tokens_of_the_replies_are_shared_too() -> None:
-    assert common_prefix([make_sample([1, 2], [3, 4, 5]), make_sample([1, 2], [3, 4, 6])]) == 4
+    assert pack([make_sample([1, 2], [3, 4, 5]), make_sample([1, 2], [3, 4, 6])]).ids == (1, 2, 3, 4)
 
 
 def test_the_last_trained_token_is_not_computed() -> None:
-    assert pack([[make_sample([1, 2, 3], [4, 5])]]).ids == (1, 2, 3, 4)
+    assert pack([make_sample([1, 2, 3], [4, 5])]).ids == (1, 2, 3, 4)
 
 
 @pytest.mark.parametrize("trained", [[0], [5]])
