@@ -6,10 +6,10 @@ prior for every other task.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from registry.calibration.rasch import PRIOR_SD
@@ -23,9 +23,7 @@ class Ability:
     se: float
 
 
-def ability(
-    b: Sequence[float], passes: Sequence[float], trials: Sequence[float], *, log_m: float, steps: int = 100
-) -> Ability:
+def ability(b: ArrayLike, passes: ArrayLike, trials: ArrayLike, *, log_m: float, steps: int = 100) -> Ability:
     """Fit theta by safeguarded Newton with ``b`` and ``log_m`` fixed. All sequences have one entry a task.
 
     Raises:
@@ -52,7 +50,7 @@ def ability(
     return Ability(theta, float(1.0 / np.sqrt(curvature)))
 
 
-def predicted(theta: float, b: Sequence[float]) -> list[float]:
+def predicted(theta: float, b: ArrayLike) -> list[float]:
     """Pass rates that ``theta`` predicts on tasks of difficulties ``b``."""
     return [float(p) for p in special.expit(theta - np.asarray(b, dtype=np.float64))]
 

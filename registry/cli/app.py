@@ -22,6 +22,7 @@ from registry.cli import (
     serve,
     show,
     token,
+    work,
 )
 
 app = typer.Typer(no_args_is_help=True, help="Keep, query, calibrate and serve tasks.")
@@ -41,4 +42,5 @@ app.command()(backup.backup)
 app.command()(export.export)
 app.command("import")(import_.import_)
 app.command()(serve.serve)
+app.command()(work.work)
 app.add_typer(token.app, name="token")

@@ -13,14 +13,12 @@ import typer
 
 from envsdk.cli.envelope import INTERRUPTED, failure, success
 from envsdk.cli.options import JsonFlag, emit
-from envsdk.errors import EnvsdkError, PrerequisiteError
+from envsdk.errors import EnvsdkError
 from registry.cli.options import RegistryOption, plain, rate, table
 
 if TYPE_CHECKING:
-    from envsdk.policy import Policy
     from registry.calibration.measure import Campaign
     from registry.client import RegistryClient
-    from registry.query.page import QueryItem
 
 _SAY_EVERY_S = 2.0
 
@@ -47,11 +45,12 @@ def calibrate(
         for item in left_out[:10]:
             typer.echo(f"left out: {item.slug} ({'broken' if item.broken else item.status})", err=True)
         typer.echo(_estimate(len(items)), err=True)
-        campaign = Campaign(tasks=len(items))
+        campaign: Campaign | None = None
         interrupted = False
         if items and not dry_run:
-            campaign, interrupted = asyncio.run(_run(opened, items, policy, concurrency, sandbox))
-    _report(campaign, left_out=len(left_out), interrupted=interrupted, as_json=as_json)
+            campaign, interrupted = asyncio.run(_run(opened, q, policy, concurrency, sandbox))
+            _refit(opened)
+    _report(campaign or Campaign(tasks=len(items)), left_out=len(left_out), interrupted=interrupted, as_json=as_json)
 
 
 def _estimate(tasks: int) -> str:
@@ -64,16 +63,13 @@ def _estimate(tasks: int) -> str:
 
 
 async def _run(
-    registry: RegistryClient, items: list[QueryItem], name: str, concurrency: int, sandbox: str | None
-) -> tuple[Campaign, bool]:
-    from envsdk.episode.conversation import ConversationAgent
-    from envsdk.policies.find import open_policy
-    from envsdk.sandboxes import open_provider
-    from registry.calibration.measure import Campaign, measure
+    registry: RegistryClient, q: str, policy: str, concurrency: int, sandbox: str | None
+) -> tuple[Campaign | None, bool]:
+    """What came of it, and whether it was interrupted."""
+    from registry.calibration.job import calibrate_query
 
-    policy: Policy = open_policy(name)
     last_said = 0.0
-    latest = Campaign(tasks=len(items))
+    latest: Campaign | None = None
 
     def heard(campaign: Campaign) -> None:
         nonlocal last_said, latest
@@ -83,36 +79,37 @@ async def _run(
             last_said = now
             print(_line(campaign), file=sys.stderr)
 
-    try:
-        provider = open_provider(sandbox)
-    except PrerequisiteError as error:
-        if sandbox is not None:
-            raise
-        provider = None  # enough for tasks whose end state is one text
-        typer.echo(f"going on without a sandbox: {error}", err=True)
     with tempfile.TemporaryDirectory(prefix="envsdk-calibrate-") as folder:
         try:
-            campaign = await measure(
+            campaign = await calibrate_query(
                 registry,
-                items,
-                agent=lambda task, _place: ConversationAgent(policy, group_id=task.digests.task),
-                lineage=policy.id.lineage or policy.id.model,
-                provider=provider,
+                q,
+                policy=policy,
                 folder=Path(folder),
-                run=f"calibrate-{int(time.time())}",
+                sandbox=sandbox,
                 concurrency=concurrency,
                 heard=heard,
+                warn=lambda text: typer.echo(text, err=True),
             )
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if current is not None:
                 current.uncancel()
             return latest, True
-        finally:
-            await policy.close()
-            if provider is not None:
-                await provider.close()
     return campaign, False
+
+
+def _refit(registry: RegistryClient) -> None:
+    """Give tasks the priors that the new outcomes allow; only where the database is at hand."""
+    from registry.calibration.refit import refit
+    from registry.local import LocalRegistry
+
+    if not isinstance(registry, LocalRegistry):
+        return
+    with registry.database.writing() as session:
+        result = refit(session)
+    said = result.why or f"{result.priors} priors from {result.lineages} policies"
+    typer.echo(f"difficulty: {said}", err=True)
 
 
 def _line(campaign: Campaign) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Annotated
 
 import typer
@@ -15,6 +20,7 @@ def serve(
     *,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
+    worker: Annotated[bool, typer.Option(help="Do background jobs beside it, in a process of their own.")] = True,
     registry: RegistryOption = None,
 ) -> None:
     """Serve pages and API until interrupted. Reading is open; writing needs a token.
@@ -28,7 +34,24 @@ def serve(
     with open_local(registry) as opened, _listen(host, port) as listener:
         typer.echo(f"http://{host}:{listener.getsockname()[1]}/", err=True)
         config = uvicorn.Config(create_app(opened), log_level="warning")
-        uvicorn.Server(config).run(sockets=[listener])
+        with _worker(opened.url) if worker else nullcontext():
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+@contextmanager
+def _worker(url: str) -> Iterator[None]:
+    """A worker for as long as the site is up; its lease outlives it where it is killed."""
+    program = [sys.executable, "-c", "from envsdk.cli.app import main; main()", "registry", "work", "--registry", url]
+    process = subprocess.Popen(program)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _listen(host: str, port: int) -> socket.socket:

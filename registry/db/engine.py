@@ -48,7 +48,7 @@ class Database:
         with (
             _as_store_errors(self.engine),
             self.engine.connect().execution_options(envsdk_write=True) as connection,
-            Session(connection) as session,
+            Session(connection, expire_on_commit=False) as session,
             session.begin(),
         ):
             if not self.is_sqlite:

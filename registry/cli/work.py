@@ -1,0 +1,26 @@
+"""``envsdk registry work``: do the registry's background jobs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from registry.cli.options import RegistryOption, open_local
+
+
+def work(
+    *,
+    once: Annotated[bool, typer.Option("--once", help="End when no job is left.")] = False,
+    registry: RegistryOption = None,
+) -> None:
+    """Do calibrate and refresh jobs until interrupted. Several workers share them; a dead one's job is taken up again.
+
+    Example: envsdk registry work
+    """
+    from registry.worker import serve_jobs
+
+    with open_local(registry) as opened:
+        done = asyncio.run(serve_jobs(opened, forever=not once))
+    typer.echo(f"{done} jobs done", err=True)

@@ -1,0 +1,186 @@
+"""The commands: one envelope, data on stdout, the exit codes of what was found."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from envsdk.cli.app import main
+from registry.local import LocalRegistry
+
+
+@pytest.fixture
+def url(tmp_path, monkeypatch):
+    monkeypatch.setenv("ENVSDK_HOME", str(tmp_path / "home"))
+    place = f"sqlite:///{tmp_path}/registry.sqlite"
+    monkeypatch.setenv("ENVSDK_REGISTRY", place)
+    return place
+
+
+@pytest.fixture
+def run(url, capsys, monkeypatch):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["envsdk", "registry", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out = capsys.readouterr().out
+        code = ended.value.code or 0
+        return code, (json.loads(out) if "--json" in arguments else out)
+
+    return call
+
+
+@pytest.fixture
+def filled(url, make_task, make_report, make_record):
+    task, draft = make_task("good", tags=("shell",)), make_task("draft")
+    with LocalRegistry(url) as registry:
+        registry.push([task, draft], [make_report(task)])
+        registry.append([make_record(task, bool(n % 2)) for n in range(4)])
+    return task
+
+
+def test_push_takes_directories_and_names_what_is_none(run, make_task, tmp_path):
+    (tmp_path / "bad").mkdir()
+    code, answer = run("push", str(make_task("a").root), str(tmp_path / "bad"), "--json")
+    assert (code, answer["ok"]) == (1, True)
+    assert [one["slug"] for one in answer["pushed"]] == ["a"]
+    assert [one["which"] for one in answer["rejected"]] == [str(tmp_path / "bad")]
+
+
+def test_query_prints_items_with_their_estimates(run, filled):
+    code, answer = run("query", "tag:shell", "--json")
+    assert (code, answer["total"], answer["next"]) == (0, 1, None)
+    keys = {"slug", "family", "tags", "status", "p", "low", "high", "n", "task_digest", "verifier_digest"}
+    assert keys < set(answer["items"][0])
+    assert answer["items"][0]["status"] == "learnable"
+
+
+def test_a_query_that_finds_nothing_is_good(run, filled):
+    assert run("query", "tag:none", "--json")[0] == 0
+
+
+def test_a_query_with_a_fault_is_usage(run, filled):
+    code, answer = run("query", "statu:x", "--json")
+    assert (code, answer["ok"]) == (2, False)
+    assert answer["errors"][0]["where"] == "column 1"
+
+
+def test_show_knows_slugs_and_digests(run, filled):
+    assert run("show", "good", "--json")[1]["items"] == run("show", filled.digests.task[:12], "--json")[1]["items"]
+    assert "learnable" in run("show", "good")[1]
+    assert run("show", "nobody", "--json")[0] == 2
+
+
+def test_pin_writes_a_lock_and_diff_tells_revisions_apart(run, filled, url, tmp_path, make_report, make_task):
+    code, answer = run("pin", "status:learnable", "--name", "set", "--lock", str(tmp_path / "set.lock"), "--json")
+    assert (code, answer["revision"], answer["size"]) == (0, 1, 1)
+    assert json.loads((tmp_path / "set.lock").read_text())["digest"] == answer["digest"]
+    with LocalRegistry(url) as registry:
+        registry.push([], [make_report(make_task("draft"))])
+    assert run("pin", "verifier:checked", "--name", "set", "--json")[1]["revision"] == 2
+    code, answer = run("diff", "set@1", "set@2", "--json")
+    assert ([one["slug"] for one in answer["added"]], answer["removed"], answer["kept"]) == (["draft"], [], 1)
+
+
+def test_pinning_what_may_not_enter_is_bad(run, filled):
+    code, answer = run("pin", "status:draft", "--json")
+    assert code == 1
+    assert [one["why"] for one in answer["left_out"]] == ["draft"]
+
+
+def test_ingest_counts_and_names_bad_lines(run, filled, make_record, tmp_path):
+    ledger = tmp_path / "ledger.jsonl"
+    ledger.write_text(make_record(filled, True).model_dump_json() + "\n{\n")
+    code, answer = run("ingest", str(ledger), "--run", "first", "--json")
+    assert (code, answer["accepted"], [one["which"] for one in answer["rejected"]]) == (1, 1, ["line 2"])
+    assert run("ingest", str(ledger), "--json")[1]["duplicate"] == 1
+
+
+def test_saved_queries_are_used_by_name(run, filled):
+    assert run("save", "shells", "tag:shell", "--json")[0] == 0
+    assert run("query", "saved:shells", "--json")[1]["total"] == 1
+
+
+def test_rebuild_and_check_find_a_sound_registry(run, filled):
+    assert run("rebuild", "--json")[1]["same"] is True
+    assert run("check", "--deep", "--json") == (0, {"ok": True, "errors": [], "sound": True, "findings": []})
+
+
+def test_check_is_bad_where_something_is(run, filled, tmp_path):
+    next(path for path in (tmp_path / "blobs").rglob("*") if path.is_file()).unlink()
+    code, answer = run("check", "--json")
+    assert (code, {one["code"] for one in answer["findings"]}) == (1, {"blob_missing"})
+
+
+def test_an_archive_and_a_backup_go_elsewhere(run, filled, tmp_path):
+    assert run("export", str(tmp_path / "archive"), "--json")[0] == 0
+    other = f"sqlite:///{tmp_path}/other/registry.sqlite"
+    assert run("import", str(tmp_path / "archive"), "--registry", other, "--json")[1]["standings"] == 2
+    code, answer = run("backup", str(tmp_path / "backup"), "--json")
+    assert code == 0
+    assert run("query", "", "--registry", f"sqlite:///{answer['path']}", "--json")[1]["total"] == 2
+
+
+def test_tokens_are_made_listed_and_revoked(run, url):
+    _, made = run("token", "create", "trainer", "--scope", "outcomes", "--json")
+    assert run("token", "list", "--json")[1]["tokens"][0]["state"] == "active"
+    assert run("token", "revoke", made["prefix"], "--json")[0] == 0
+    assert run("token", "list", "--json")[1]["tokens"][0]["state"] == "revoked"
+    assert run("token", "create", "x", "--scope", "everything", "--json")[0] == 2
+
+
+def test_fit_prints_the_contracts_keys(run, tmp_path):
+    rows = ["model,task,trials,passes"] + [f"m{m},t{t},8,{min(8, m + t)}" for m in range(5) for t in range(4)]
+    (tmp_path / "responses.csv").write_text("\n".join(rows))
+    code, answer = run("fit", str(tmp_path / "responses.csv"), "--plots", str(tmp_path / "plots"), "--json")
+    assert code == 0
+    assert {"items", "abilities", "overdispersion", "flags"} < set(answer)
+    assert {"task", "difficulty", "se", "low", "high"} < set(answer["items"][0])
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["difficulty.svg", "information.svg"]
+
+
+def test_a_calibration_that_is_only_planned_runs_nothing(run, filled):
+    code, answer = run("calibrate", "status:learnable", "--policy", "vllm:none", "--dry-run", "--json")
+    assert (code, answer["episodes"], answer["measured"]) == (0, 0, [])
+
+
+def test_refresh_wants_one_thing_at_a_time(run, filled):
+    assert run("refresh", "--json")[0] == 2
+    assert run("refresh", "set", "--publish", "1", "--json")[0] == 2
+    assert run("refresh", "--publish", "9", "--json")[1]["errors"][0]["code"] == "unknown_proposal"
+
+
+def test_what_needs_the_database_refuses_a_server(run):
+    code, answer = run("rebuild", "--registry", "http://localhost:1", "--json")
+    assert (code, answer["errors"][0]["code"]) == (2, "needs_database")
+
+
+def test_a_port_in_use_is_named(run, url):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, _ = run("serve", "--port", str(taken.getsockname()[1]), "--no-worker")
+    assert code == 4
+
+
+def test_serve_answers_and_ends_cleanly_with_its_worker(url, filled):
+    program = [sys.executable, "-c", "from envsdk.cli.app import main; main()"]
+    with subprocess.Popen([*program, "registry", "serve", "--port", "0"], stderr=subprocess.PIPE, text=True) as process:
+        address = process.stderr.readline().strip()
+        assert address.startswith("http://127.0.0.1:")
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                with urllib.request.urlopen(f"{address}api/query?q=tag:shell") as answer:
+                    body = json.load(answer)
+                break
+            except OSError:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        process.terminate()
+        assert process.wait(timeout=60) in {0, -15, 130}
+    assert body["total"] == 1

@@ -1,0 +1,78 @@
+"""Priors from how other policies did: leave-one-out, only with enough of them, and rebuildable."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from registry.calibration.refit import refit
+from registry.derive.rebuild import rebuild
+
+
+@pytest.fixture
+def measured(registry, make_task, make_report, make_record):
+    """Three easy, three middling and three hard tasks, tried by four policies; the last one skipped one of each."""
+    rng = random.Random(2)
+    tasks = [make_task(f"task-{n}") for n in range(9)]
+    registry.push(tasks, [make_report(task) for task in tasks])
+    rates = [0.95] * 3 + [0.5] * 3 + [0.05] * 3
+    for policy in ("a", "b", "c", "d"):
+        skipped = {0, 3, 6} if policy == "d" else set()
+        registry.append(
+            [
+                make_record(tasks[n], rng.random() < rates[n], lineage=policy)
+                for n in range(9)
+                if n not in skipped
+                for _ in range(8)
+            ]
+        )
+    return registry
+
+
+def means(registry, policy):
+    return {item.slug: (item.p, item.n) for item in registry.query(f"policy:{policy}").items}
+
+
+def run(registry):
+    with registry.database.writing() as session:
+        return refit(session)
+
+
+def test_tasks_a_policy_never_met_get_a_prior_from_the_others(measured):
+    before = means(measured, "d")
+    result = run(measured)
+    after = means(measured, "d")
+    assert (result.lineages, result.items, result.priors) == (4, 9, 36)
+    assert before["task-0"] == before["task-6"] == (pytest.approx(0.15 / 0.38), 0)
+    assert after["task-0"][0] > 0.7 > 0.3 > after["task-6"][0]
+    assert after["task-0"][1] == 0
+
+
+def test_a_policys_own_outcomes_do_not_shape_its_prior_twice(measured, make_task, make_report, make_record):
+    task = make_task("lonely")
+    measured.push([task], [make_report(task)])
+    measured.append([make_record(task, True, lineage="a") for _ in range(8)])
+    run(measured)
+    pair = (task.digests.task, task.digests.verifier)
+    found = measured.posteriors([pair], lineage="a")[pair]
+    assert (found.alpha, found.beta) == (pytest.approx(8.15), pytest.approx(0.23))
+
+
+def test_with_too_few_policies_nothing_is_done_and_it_says_why(registry, make_task, make_record):
+    task = make_task("a")
+    registry.push([task])
+    registry.append([make_record(task, True, lineage=policy) for policy in "abc"])
+    result = run(registry)
+    assert (result.fit_id, result.priors) == (None, 0)
+    assert "3" in result.why
+
+
+def test_priors_are_in_force_again_after_a_rebuild(measured, make_record, tmp_path):
+    run(measured)
+    item = measured.query("task-3").items[0]
+    task = measured.fetch(item.task_digest, item.verifier_digest, tmp_path / "t")
+    measured.append([make_record(task, True, lineage="d") for _ in range(4)])
+    run(measured)
+    with measured.database.writing() as session:
+        assert rebuild(session).same
