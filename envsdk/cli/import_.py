@@ -100,6 +100,23 @@ def reasoning_gym(
     _report(result, as_json=as_json)
 
 
+@app.command()
+def swe(
+    source: Source,
+    dest: Dest,
+    *,
+    workdir: Annotated[str, typer.Option(help="Where the repository lies in the images.")] = "/testbed",
+    as_json: JsonFlag = False,
+) -> None:
+    """SWE-style rows: an image, an issue, a patch, tests by name.
+
+    Example: envsdk import swe rows.jsonl my-tasks
+    """
+    from envsdk.formats.swe import import_swe
+
+    _report(import_swe(source, dest, workdir=workdir), as_json=as_json)
+
+
 def _report(result: ImportResult, *, as_json: bool) -> None:
     """Print the summary; exit 1 where nothing at all could be imported."""
     if as_json:
