@@ -23,6 +23,7 @@ from registry.client import open_registry
 from trainer import checkpoint, task_set
 from trainer.activity import Activity
 from trainer.admission import Admission
+from trainer.boxes import build_images
 from trainer.config import TrainConfig
 from trainer.dispatch import Dispatcher
 from trainer.endings import abandoned
@@ -81,6 +82,7 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
             learner.start(partial(_make_learner, model_dir, config)),
         )
         closing.push_async_callback(policy.close)
+        await build_images(tasks, ConversationAgent(policy), provider, say=say)
         sampler = await asyncio.to_thread(
             partial(task_set.sampler, registry, tasks, lineage=policy.id.lineage, seed=config.seed)
         )

@@ -148,8 +148,7 @@ async def test_an_update_in_flight_splits_the_tokens_of_a_running_request(bench:
     prompt = tuple(range(200, 210))
     for attempt in range(20):
         running = [
-            asyncio.create_task(bench.engine.generate(Request(f"long-{attempt}-{n}", prompt, 240, temperature=5.0)))
-            for n in range(6)
+            asyncio.create_task(bench.engine.generate(Request(f"long-{attempt}-{n}", prompt, 240))) for n in range(6)
         ]
         await asyncio.sleep(0.05 * (attempt + 1))
         bench.perturb(0.01)
@@ -166,7 +165,7 @@ async def test_an_update_in_flight_splits_the_tokens_of_a_running_request(bench:
 
 async def test_a_reply_that_runs_out_of_time_keeps_the_tokens_it_had(bench: Bench) -> None:
     prompt = tuple(range(200, 210))
-    request = Request("cut", prompt, CONTEXT - 11, temperature=5.0, timeout_s=0.15)
+    request = Request("cut", prompt, CONTEXT - 11, timeout_s=0.15)
     made = await bench.engine.generate(request)
     assert len(made.ids) == len(made.logprobs) == sum(span.end - span.start for span in made.versions)
     assert made.finish in {"cut", "length", "stop"}
