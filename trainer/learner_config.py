@@ -5,13 +5,13 @@ Combinations that are known to be wrong are refused when the settings are read, 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from envsdk.sandboxes.base import Frozen
 from trainer.batch_config import BatchConfig
-from trainer.loss.config import LossConfig
+from trainer.loss.config import LossConfig, preset
 
 Anchor = Literal["engine", "recomputed"]
 CorrectionRule = Literal[
@@ -66,6 +66,7 @@ class LearnerConfig(Frozen):
         lr: learning rate after ``warmup_steps`` steps of linear rise; then constant, or falling to 0 at
         ``total_steps``.
         grad_clip: largest norm of the whole gradient.
+        loss: a mechanism with its bounds, or the name of a preset of `trainer.loss.config`.
         precision: of forward and backward; master weights and optimizer are float32 in any case.
         anchor: what the loss's ratio is taken against: the ``engine``'s logprobs, so that lag and mismatch are inside
         the
@@ -101,6 +102,11 @@ class LearnerConfig(Frozen):
     threads: int = Field(default=0, ge=0)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     seed: int = 0
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _preset_by_name(cls, given: Any) -> Any:
+        return preset(given) if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _weight_is_applied_once(self) -> LearnerConfig:

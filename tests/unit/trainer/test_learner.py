@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envsdk.errors import EnvsdkError
+from envsdk.errors import EnvsdkError, UsageError
 from tests.fakes.episode_records import make_record, tiny_llama
 from tests.fakes.episodes import make_group
 from trainer.batch import Batch, build_batch
@@ -191,6 +191,13 @@ def test_a_correction_weighs_the_loss_and_is_counted() -> None:
 def test_combinations_that_are_known_to_be_wrong_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"twice|doubles|total_steps"):
         LearnerConfig.model_validate(settings)
+
+
+def test_a_loss_may_be_given_by_the_name_of_its_preset() -> None:
+    assert LearnerConfig.model_validate({"loss": "gspo"}).loss == PRESETS["gspo"]
+    with pytest.raises(UsageError) as caught:
+        LearnerConfig.model_validate({"loss": "best"})
+    assert caught.value.code == "unknown_loss"
 
 
 def test_scores_are_those_of_the_model() -> None:
