@@ -55,7 +55,7 @@ async def check_task(
     async with Stage(task, provider) as stage:
 
         async def ask(check: Check) -> CheckResult:
-            result = await _ask(check, stage)
+            result = await ask_check(check, stage)
             heard(result)
             return result
 
@@ -111,7 +111,8 @@ def verdict_of(results: Iterable[CheckResult]) -> Verdict:
     return "pass" if "pass" in outcomes else "incomplete"
 
 
-async def _ask(check: Check, stage: Stage) -> CheckResult:
+async def ask_check(check: Check, stage: Stage) -> CheckResult:
+    """Ask one check on a stage; whatever breaks becomes an undecided result."""
     start = time.monotonic()
     try:
         finding = await _examined(check, stage)

@@ -31,7 +31,7 @@ def gather(sources: Iterable[str], dest: Path) -> LoadResult:
     paths: list[Path] = []
     for source in sources:
         path = Path(source)
-        if path.suffix != ".py" and path.exists():
+        if path.suffix != ".py" and path.exists() and not _is_package(path):
             paths.append(path)
             continue
         try:
@@ -42,6 +42,11 @@ def gather(sources: Iterable[str], dest: Path) -> LoadResult:
             rejected.append(Rejected(path=source, code=error.code, why=str(error)))
     loaded = load_tasks(paths)
     return LoadResult((*loaded.tasks, *tasks), (*loaded.rejected, *rejected), loaded.warnings)
+
+
+def _is_package(path: Path) -> bool:
+    """A Python package that can be imported by its name from here, and holds no task directory."""
+    return (path / "__init__.py").is_file() and path.name == str(path) and not any(path.rglob("task.toml"))
 
 
 def _drawn(source: str, dest: Path) -> list[Task]:

@@ -13,7 +13,8 @@ _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; --line: #8884; }
 body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
+table { border-collapse: collapse; width: 100%; }
+td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
 tr { border-top: 1px solid var(--line); }
 code, pre { font: .85rem/1.4 ui-monospace, monospace; }
 pre { overflow-x: auto; background: #8881; padding: .6rem; margin: .3rem 0; white-space: pre-wrap; }
@@ -42,7 +43,8 @@ def _task(report: CheckReport) -> str:
     rows = "\n".join(map(_check, report.checks))
     digests = f"task {report.task_digest[:16]} · verifier {report.verifier_digest[:16]}"
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("check", "outcome", "finding", "seconds"))
-    return f"""<section><h2 class="{report.verdict}">{MARKS[report.verdict]} {escape(report.slug)}: {report.verdict}</h2>
+    title = f"{MARKS[report.verdict]} {escape(report.slug)}: {report.verdict}"
+    return f"""<section><h2 class="{report.verdict}">{title}</h2>
 <p><code>{digests}</code> {escape(report.sandbox)}</p>
 <table><thead><tr>{heads}</tr></thead><tbody>
 {rows}

@@ -77,10 +77,13 @@ class OracleRun:
 class Stage:
     """One task, one provider, and the oracle's end state, made once. Close it by leaving its context."""
 
-    def __init__(self, task: Task, provider: SandboxProvider | None, *, at_once: int | None = None) -> None:
+    def __init__(
+        self, task: Task, provider: SandboxProvider | None, *, at_once: int | None = None, repeats: int = 10
+    ) -> None:
         self.task = task
         self.provider = provider
         self.has_box = task.spec.container is not None
+        self.repeats = repeats
         self.runs = 0
         self.verify_s = 0.0
         self._free = asyncio.Semaphore(at_once or (os.cpu_count() or 1) + 1)

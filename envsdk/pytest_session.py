@@ -1,0 +1,179 @@
+"""One pytest session's machinery: an event loop, a sandbox back end, and the stage of the task that is being checked.
+
+Checks of one task share a stage, so that its oracle runs once; the stage is closed when another task's turn comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from envsdk.checks.check import Check
+from envsdk.checks.engine import ask_check
+from envsdk.checks.report import CheckResult
+from envsdk.checks.stage import Scene, Stage
+from envsdk.sandboxes import open_provider
+from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider
+from envsdk.spec.load import load_task
+from envsdk.spec.model import Task
+from envsdk.verifying.verdict import Verdict
+
+T = TypeVar("T")
+
+
+class CheckSession:
+    """What lives as long as a pytest session in one process. Everything is made when first needed."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.strict = bool(config.getoption("--envsdk-strict") or config.getini("envsdk_strict"))
+        self._sandbox = config.getoption("--task-sandbox") or config.getini("envsdk_sandbox") or None
+        self._repeats = config.getoption("--task-repeat") or int(config.getini("envsdk_repeat"))
+        self._runner = asyncio.Runner()
+        self._folder = Path(tempfile.mkdtemp(prefix="envsdk-pytest-"))
+        self._tasks: dict[str, Task] = {}
+        self._provider: SandboxProvider | None = None
+        self._stage: tuple[str, Stage] | None = None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine, on this session's loop."""
+        return self._runner.run(work)
+
+    def ask(self, slug: str, make: Callable[[Path], Task], check: Check) -> tuple[Task, CheckResult]:
+        """One check of one task.
+
+        Raises:
+            PrerequisiteError: the task needs a sandbox and none can run here.
+            EnvsdkError: the task cannot be loaded or drawn.
+        """
+        if slug not in self._tasks:
+            self._tasks[slug] = make(self._folder / str(len(self._tasks)) / slug)
+        task = self._tasks[slug]
+        return task, self.run(ask_check(check, self._stage_of(slug, task)))
+
+    def provider_for(self, task: Task) -> SandboxProvider | None:
+        """The back end, opened once, where the task needs one. Raises `PrerequisiteError`."""
+        if task.spec.container is None:
+            return None
+        if self._provider is None:
+            self._provider = self.run(_opened(self._sandbox))
+        return self._provider
+
+    def _stage_of(self, slug: str, task: Task) -> Stage:
+        if self._stage is not None and self._stage[0] == slug:
+            return self._stage[1]
+        self._leave_stage()
+        stage = Stage(task, self.provider_for(task), repeats=self._repeats)
+        self._stage = (slug, stage)
+        return stage
+
+    def _leave_stage(self) -> None:
+        if self._stage is not None:
+            self.run(self._stage[1].__aexit__(None, None, None))
+            self._stage = None
+
+    def close(self) -> None:
+        """End every sandbox and forget what was drawn."""
+        self._leave_stage()
+        if self._provider is not None:
+            self.run(self._provider.close())
+        self._runner.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+_KEY = pytest.StashKey[CheckSession]()
+
+
+def session_of(config: pytest.Config) -> CheckSession:
+    """The session of this process, made at first use."""
+    if _KEY not in config.stash:
+        config.stash[_KEY] = CheckSession(config)
+    return config.stash[_KEY]
+
+
+def close(config: pytest.Config) -> None:
+    """Close the session, if there is one."""
+    if _KEY in config.stash:
+        config.stash[_KEY].close()
+        del config.stash[_KEY]
+
+
+async def _opened(name: str | None) -> SandboxProvider:
+    return open_provider(name)
+
+
+class RunVerifier:
+    """The fixture ``run_verifier``: what a task's verifier says of an end state."""
+
+    def __init__(self, session: CheckSession) -> None:
+        self._session = session
+
+    def __call__(
+        self,
+        task: Task | Path,
+        *,
+        answer: bytes | str | None = None,
+        files: Mapping[str, bytes] | None = None,
+        script: str = "",
+        oracle: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> Verdict:
+        """Verify a plain ``answer``, or a box in which ``files`` were written and ``script`` was run by the agent.
+
+        ``oracle`` starts from what the oracle left. Raises `EnvsdkError` where the task or a sandbox is at fault.
+        """
+        loaded = load_task(task) if isinstance(task, Path) else task
+        stage = Stage(loaded, self._session.provider_for(loaded))
+        given = dict(files or {})
+        if answer is not None:
+            given[stage.answer_path] = answer.encode() if isinstance(answer, str) else answer
+        return self._session.run(_verdict(stage, Scene(given, script, None, oracle, env or {})))
+
+
+async def _verdict(stage: Stage, scene: Scene) -> Verdict:
+    async with stage:
+        return await stage.play(scene)
+
+
+class Box:
+    """A sandbox for ordinary tests: the protocol's methods without ``await``."""
+
+    def __init__(self, session: CheckSession, box: Sandbox) -> None:
+        self._session = session
+        self._box = box
+
+    def exec(self, command: str, *, user: str | None = None, timeout_s: float = 60.0) -> ExecResult:
+        """The end of one command."""
+        return self._session.run(self._box.exec(command, user=user, timeout_s=timeout_s))
+
+    def read(self, path: str) -> bytes:
+        """A file's content. Raises `SandboxError` where there is none."""
+        return self._session.run(self._box.read(path))
+
+    def write(self, path: str, data: bytes, *, user: str | None = None) -> None:
+        """Write a file."""
+        self._session.run(self._box.write(path, data, user=user))
+
+
+class TaskSandbox:
+    """The fixture ``task_sandbox``: boxes from tasks' images, closed when the test ends."""
+
+    def __init__(self, session: CheckSession) -> None:
+        self._session = session
+        self._open = contextlib.AsyncExitStack()
+
+    def __call__(self, task: Task | Path) -> Box:
+        """A fresh box of a task. Raises `PrerequisiteError` where no sandbox can run, `SandboxError` where it fails."""
+        loaded = load_task(task) if isinstance(task, Path) else task
+        stage = Stage(loaded, self._session.provider_for(loaded))
+        return Box(self._session, self._session.run(self._open.enter_async_context(stage.box(Scene()))))
+
+    def close(self) -> None:
+        """Close every box."""
+        self._session.run(self._open.aclose())

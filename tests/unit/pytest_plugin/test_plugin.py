@@ -1,0 +1,204 @@
+"""The pytest plugin: what it collects, how it is chosen, what a failure says, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from xml.etree import ElementTree as ET
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+TASKS = """
+from envsdk import Draw, family, task, verifier
+
+
+@verifier
+def is_word(answer: str, *, word: str) -> bool:
+    return answer.strip() == word
+
+
+@verifier
+def starts_right(answer: str, *, word: str) -> bool:
+    return answer.strip() == "" or word in answer
+
+
+@task(verifier=is_word)
+def say_hello() -> Draw:
+    return Draw(instruction="Say the first word of every first program.", oracle="hello", params={"word": "hello"})
+
+
+@task(verifier=starts_right)
+def bad_hello() -> Draw:
+    return Draw(instruction="Say it, hello.", oracle="hello", params={"word": "hello"})
+
+
+@family(verifier=is_word, levels={"length": [3, 9]})
+def letters(rng, *, length: int) -> Draw:
+    word = "".join(rng.choices("abc", k=length))
+    return Draw(instruction=f"Say {length} letters.", oracle=word, params={"word": word})
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("ENVSDK_HOME", str(pytester.path / "home"))
+    pytester.makepyfile(first_tasks=TASKS)
+    return pytester
+
+
+def ids(result: pytest.RunResult) -> list[str]:
+    return [line for line in result.outlines if "::" in line]
+
+
+def test_importing_the_plugin_loads_nothing_of_envsdk() -> None:
+    code = "import sys, envsdk.pytest_plugin; print([m for m in sys.modules if m.startswith('envsdk.') and m != 'envsdk.pytest_plugin'])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+def test_a_run_without_tasks_loads_no_item_and_prints_nothing(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import sys\ndef test_nothing():\n    assert 'envsdk.pytest_items' not in sys.modules")
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1)
+    assert not any("verifiers" in line for line in result.outlines)
+
+
+def test_decorated_tasks_give_one_item_a_check_sorted_by_slug(project: pytest.Pytester) -> None:
+    found = ids(project.runpytest_inprocess("--collect-only", "-q", "--task-checks", "oracle,noop"))
+    assert found == [
+        "first_tasks.py::say_hello::say-hello[oracle]",
+        "first_tasks.py::say_hello::say-hello[noop]",
+        "first_tasks.py::bad_hello::bad-hello[oracle]",
+        "first_tasks.py::bad_hello::bad-hello[noop]",
+        *(
+            f"first_tasks.py::letters::letters-{n}-{seed}[{check}]"
+            for n in (3, 9)
+            for seed in (0, 1)
+            for check in ("oracle", "noop")
+        ),
+    ]
+
+
+def test_a_good_task_passes_and_a_bad_one_fails_with_evidence_fix_and_rerun_line(project: pytest.Pytester) -> None:
+    result = project.runpytest_inprocess("--task-checks", "oracle,noop,echo", "-k", "hello")
+    result.assert_outcomes(passed=4, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*bad-hello[[]noop[]]: doing nothing earned the full reward",
+            "*verdict: reward 1*",
+            "fix: *",
+            "rerun: pytest 'first_tasks.py::bad_hello::bad-hello[[]noop[]]'",
+        ]
+    )
+    result.stdout.fnmatch_lines(["✘ bad-hello  1 passed; noop, echo", "✔ say-hello  3 passed"])
+    assert not any("runtest" in line for line in result.outlines), "frames of the framework are hidden"
+
+
+def test_markers_and_keywords_select(project: pytest.Pytester) -> None:
+    some = project.runpytest_inprocess(
+        "--collect-only", "-q", "-m", "task_check and not sandbox", "-k", "noop", "--strict-markers"
+    )
+    assert ids(some)
+    assert all("[noop]" in line for line in ids(some))
+    assert not ids(project.runpytest_inprocess("--collect-only", "-q", "-m", "sandbox"))
+
+
+def test_every_option_has_its_twin_in_the_ini_file(project: pytest.Pytester) -> None:
+    project.makeini("[pytest]\nenvsdk_checks = repeat\nenvsdk_repeat = 3\nenvsdk_report = out/report.json\n")
+    project.runpytest_inprocess("-k", "say-hello").assert_outcomes(passed=1)
+    report = json.loads((project.path / "out" / "report.json").read_text())
+    assert report["ok"] is True
+    assert report["tasks"][0]["slug"] == "say-hello"
+    assert report["tasks"][0]["checks"][0]["why"] == "3 runs agree: reward 1"
+    help_text = project.runpytest_inprocess("--help").stdout.str()
+    assert all(name in help_text for name in ("--task-checks", "--envsdk-strict", "envsdk_files", "envsdk_sandbox"))
+
+
+def test_a_task_directory_is_collected_and_an_invalid_one_says_all_that_is_wrong(project: pytest.Pytester) -> None:
+    project.path.joinpath("first_tasks.py").unlink()
+    from envsdk.authoring.scaffold import scaffold
+
+    scaffold(project.path / "first", kind="text")
+    broken = project.path / "broken"
+    broken.mkdir()
+    (broken / "task.toml").write_text('schema_versoin = "1.4"\n')
+    result = project.runpytest_inprocess("--task-checks", "oracle,noop", "-v")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["*first/task.toml::first[[]noop[]] PASSED*", "*broken*not a valid task*"])
+
+
+def test_junit_carries_digests_and_outcomes(project: pytest.Pytester) -> None:
+    project.runpytest_inprocess("--task-checks", "oracle", "-k", "say-hello", "--junit-xml=junit.xml")
+    cases = ET.parse(project.path / "junit.xml").iter("property")
+    said = {case.get("name"): case.get("value") for case in cases}
+    assert said["check"] == "oracle"
+    assert said["outcome"] == "pass"
+    assert len(said["verifier_digest"] or "") == 64
+
+
+def test_workers_of_xdist_find_the_same_items_and_the_controller_hears_their_results(project: pytest.Pytester) -> None:
+    result = project.runpytest_subprocess("-n2", "--task-checks", "oracle,noop", "--envsdk-report=r.json")
+    result.assert_outcomes(passed=11, failed=1)
+    report = json.loads((project.path / "r.json").read_text())
+    assert len(report["tasks"]) == 6
+    assert {task["verdict"] for task in report["tasks"]} == {"pass", "fail"}
+
+
+def test_without_the_plugin_nothing_is_collected(project: pytest.Pytester) -> None:
+    assert project.runpytest_subprocess("-p", "no:envsdk", "-q").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+NEEDS_BOX = """
+from envsdk import ContainerSpec, Draw, Script, task
+
+RIGHT = "#!/bin/sh\\nmkdir -p /logs/verifier\\nif [ -f /app/x ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\\n"
+
+
+@task(verifier=Script(RIGHT), container=ContainerSpec(), artifacts=["/app/x"])
+def boxed() -> Draw:
+    return Draw(instruction="Make /app/x.", oracle="touch /app/x")
+"""
+
+
+def test_without_a_sandbox_checks_are_skipped_loudly_and_fail_where_strict(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.makepyfile(first_tasks=NEEDS_BOX)
+    project.makeconftest(
+        "import envsdk.sandboxes, envsdk.pytest_session as s\n"
+        "from envsdk.errors import PrerequisiteError\n"
+        "def none(name=None):\n    raise PrerequisiteError('no sandbox here', hint='start one')\n"
+        "s.open_provider = none\n"
+    )
+    loose = project.runpytest_inprocess("--task-checks", "noop", "-rs")
+    loose.assert_outcomes(skipped=1)
+    loose.stdout.fnmatch_lines(["*no sandbox here (start one)*"])
+    strict = project.runpytest_inprocess("--task-checks", "noop", "--envsdk-strict")
+    strict.assert_outcomes(failed=1)
+
+
+def test_ordinary_tests_can_ask_a_verifier(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_mine="""
+from pathlib import Path
+from envsdk.authoring.find import find_tasks
+
+
+def test_verdicts(run_verifier, tmp_path):
+    tasks = {task.slug: task for task in find_tasks(Path("first_tasks.py"), tmp_path)}
+    assert run_verifier(tasks["say-hello"], answer="hello").reward == 1.0
+    assert run_verifier(tasks["say-hello"].root, answer=b"bye").reward == 0.0
+
+
+def test_difference(run_verifier, tmp_path):
+    task = find_tasks(Path("first_tasks.py"), tmp_path)[0]
+    assert run_verifier(task, answer="hello").facts == 1 or task == task.model_copy(update={"oracle": "other"})
+"""
+    )
+    result = project.runpytest_inprocess("test_mine.py")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*two records of Task differ in 1 fields*", "*oracle: *!= 'other'*"])
