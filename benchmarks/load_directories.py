@@ -2,9 +2,9 @@
 
     python benchmarks/load_directories.py [--count 3500] [--source FOLDER]
 
-Copies the task directories of ``--source`` (default: the handed miniatures) until there are ``--count``, loads them twice
-(the first fills the page cache) and prints seconds of CPU, seconds on the clock, tasks and rejections, and how much the
-process grew between a tenth of them and all: the records themselves, since contents are read as streams.
+Copies the task directories of ``--source`` (default: the handed miniatures) until there are ``--count``, loads them
+twice (the first fills the page cache) and prints seconds of CPU, seconds on the clock, tasks and rejections, and how
+much the process grew between a tenth of them and all: the records themselves, since contents are read as streams.
 """
 
 from __future__ import annotations
