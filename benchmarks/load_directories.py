@@ -50,10 +50,9 @@ def main() -> None:
         places = sorted(Path(folder).iterdir())
         few_mib = timed(places[: max(1, len(places) // 10)])[3]
         result, cpu_s, clock_s, all_mib = timed(places)
-    print(
-        f"{len(result.tasks)} tasks, {len(result.rejected)} rejected: {cpu_s:.1f} s of CPU, {clock_s:.1f} s on the clock"
-    )
-    print(f"{all_mib:.0f} MiB resident at most, {all_mib - few_mib:.0f} MiB more than for a tenth")
+    counts = f"{len(result.tasks)} tasks, {len(result.rejected)} rejected"
+    print(f"{counts}: {cpu_s:.1f} s of CPU, {clock_s:.1f} s on the clock")
+    print(f"{all_mib:.0f} MiB at most, {all_mib - few_mib:.0f} MiB more than for a tenth of them")
 
 
 if __name__ == "__main__":
