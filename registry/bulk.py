@@ -1,6 +1,7 @@
 """The fastest way into a table that each database has: ``executemany`` on SQLite, ``COPY`` on PostgreSQL.
 
-Rows carry their ids: the caller holds the write lock, so numbers cannot be taken twice.
+Rows carry their ids: the caller holds the write lock, so numbers cannot be taken twice. Names of tables and columns
+come from the models, never from outside.
 """
 
 from __future__ import annotations
@@ -34,3 +35,17 @@ def insert_rows(session: Session, table: FromClause, rows: Sequence[dict[str, An
         connection.exec_driver_sql(statement, [tuple(row[column] for column in columns) for row in rows])
         return
     connection.execute(table.insert(), list(rows))  # type: ignore[attr-defined]
+
+
+def update_rows(session: Session, table: FromClause, rows: Sequence[dict[str, Any]], *, where: Sequence[str]) -> None:
+    """Set the columns of each row where the columns ``where`` have its values; all rows have the same keys."""
+    if not rows:
+        return
+    connection = session.connection()
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    values = [column for column in rows[0] if column not in where]
+    setting = ", ".join(f"{column} = {mark}" for column in values)
+    finding = " AND ".join(f"{column} = {mark}" for column in where)
+    statement = f"UPDATE {table.name} SET {setting} WHERE {finding}"  # type: ignore[attr-defined]  # noqa: S608
+    order = [*values, *where]
+    connection.exec_driver_sql(statement, [tuple(row[column] for column in order) for row in rows])

@@ -34,6 +34,7 @@ from registry.derive.lineages import ensure_lineage, lineage_name
 _T = TypeVar("_T")
 BATCH = 1_000
 """Episodes a transaction: large enough to be fast, small enough that a cut-off upload repeats little."""
+_WORTH_COMPRESSING = 4_096
 GRADED_CLASSES = ("model_success", "model_failure")
 
 
@@ -178,13 +179,14 @@ def _append_batch(session: Session, records: Sequence[EpisodeRecord], *, names: 
 
 
 def packed(record: EpisodeRecord) -> bytes:
-    """The whole record as stored: zlib-compressed JSON."""
-    return zlib.compress(record.model_dump_json().encode(), 1)
+    """The whole record as stored: JSON, zlib-compressed where that is worth the time."""
+    plain = record.model_dump_json().encode()
+    return plain if len(plain) < _WORTH_COMPRESSING else zlib.compress(plain, 1)
 
 
-def unpacked(stored: bytes) -> EpisodeRecord:
-    """The record that `packed` stored."""
-    return EpisodeRecord.model_validate_json(zlib.decompress(stored))
+def unpacked(stored: bytes) -> bytes:
+    """The JSON of the record that `packed` stored."""
+    return stored if stored.startswith(b"{") else zlib.decompress(stored)
 
 
 def event_of(row: Mapping[str, Any], *, agent: str) -> OutcomeEvent:
@@ -255,9 +257,10 @@ def _row(record: EpisodeRecord, names: Names, session: Session) -> dict[str, Any
 
 
 def _policy(session: Session, policy: PolicyId, names: Names) -> tuple[int, int | None]:
-    identity = policy.model_dump(mode="json")
-    key = sha256_hex(rfc8785.dumps(identity))
-    if key not in names.policies:
+    said = policy.model_dump_json()
+    if said not in names.policies:
+        identity = policy.model_dump(mode="json")
+        key = sha256_hex(rfc8785.dumps(identity))
         name = lineage_name(identity)
         lineage = None if name is None else ensure_lineage(session, name)
         found = session.scalar(select(Policy.id).where(Policy.key == key))
@@ -266,8 +269,8 @@ def _policy(session: Session, policy: PolicyId, names: Names) -> tuple[int, int 
             session.add(row)
             session.flush()
             found = row.id
-        names.policies[key] = (found, lineage)
-    return names.policies[key]
+        names.policies[said] = (found, lineage)
+    return names.policies[said]
 
 
 def _run_id(session: Session, name: str) -> int:

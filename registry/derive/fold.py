@@ -7,12 +7,13 @@ Folding in one batch, in many, or everything again (`registry.derive.rebuild`) g
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
+from registry.bulk import update_rows
 from registry.db import Item, Standing, StandingTag, StateChange
 from registry.derive.events import Event, OutcomeEvent, PriorEvent, ReportEvent, RetireEvent
 from registry.derive.flags import Flags, after_outcome, after_report
@@ -62,6 +63,7 @@ def _load(session: Session, items: Sequence[int]) -> _Work:
     tracks: dict[Key, Track] = {}
     by_item: dict[int, list[int]] = {}
     updated_at: dict[Key, float] = {}
+    folded_to: dict[Key, int] = {}
     for some in chunks(items):
         for row in session.execute(
             select(Item.id, Item.verified, Item.broken, Item.flaky, Item.ungraded_run).where(Item.id.in_(some))
@@ -70,8 +72,9 @@ def _load(session: Session, items: Sequence[int]) -> _Work:
         for standing in session.execute(select(*_TRACK_COLUMNS).where(Standing.item_id.in_(some))):
             tracks[standing.lineage_id, standing.item_id] = _track(standing)
             updated_at[standing.lineage_id, standing.item_id] = standing.updated_at
+            folded_to[standing.lineage_id, standing.item_id] = standing.folded_to
             by_item.setdefault(standing.item_id, []).append(standing.lineage_id)
-    return _Work(flags, tracks, by_item, updated_at=updated_at)
+    return _Work(flags, tracks, by_item, updated_at=updated_at, folded_to=folded_to)
 
 
 _TRACK_COLUMNS = (
@@ -89,6 +92,7 @@ _TRACK_COLUMNS = (
     Standing.e_value,
     Standing.cusum,
     Standing.updated_at,
+    Standing.folded_to,
 )
 
 
@@ -197,19 +201,8 @@ def _change(
 
 
 def _store_flags(session: Session, changed: dict[int, Flags]) -> None:
-    if not changed:
-        return
-    table = Item.__table__
-    statement = (
-        update(table)  # type: ignore[arg-type]
-        .where(table.c.id == bindparam("item"))
-        .values(verified=bindparam("v"), broken=bindparam("b"), flaky=bindparam("f"), ungraded_run=bindparam("u"))
-    )
-    rows = [
-        {"item": item, "v": flags.verified, "b": flags.broken, "f": flags.flaky, "u": flags.ungraded_run}
-        for item, flags in changed.items()
-    ]
-    session.connection().execute(statement, rows)
+    rows = [{"id": item, **asdict(flags)} for item, flags in changed.items()]
+    update_rows(session, Item.__table__, rows, where=("id",))
 
 
 def _store_standings(session: Session, work: _Work) -> None:
@@ -221,51 +214,17 @@ def _store_standings(session: Session, work: _Work) -> None:
     lows, highs = intervals([p.alpha for p in posteriors], [p.beta for p in posteriors])
     rows = []
     for key, track, posterior, low, high in zip(keys, tracks, posteriors, lows, highs, strict=True):
-        row = standing_values(status_of(work.flags[key[1]], track), track, float(low), float(high), posterior)
-        row |= {"in_lineage": key[0], "in_item": key[1], "updated_at": work.updated_at[key]}
-        row["folded"] = work.folded_to.get(key)
-        rows.append(row)
-    connection = session.connection()
-    folded = [row for row in rows if row["folded"] is not None]
-    others = [{key: value for key, value in row.items() if key != "folded"} for row in rows if row["folded"] is None]
-    if folded:
-        connection.execute(_UPDATE_STANDING.values(folded_to=bindparam("folded"), **_STANDING_BINDS), folded)
-    if others:
-        connection.execute(_UPDATE_STANDING.values(**_STANDING_BINDS), others)
-    tagged = [{name: row[name] for name in ("in_lineage", "in_item", "status", "learnability", "mean")} for row in rows]
-    connection.execute(_UPDATE_TAGS, tagged)
+        row = {"lineage_id": key[0], "item_id": key[1], "updated_at": work.updated_at[key]}
+        row["folded_to"] = work.folded_to[key]
+        status = status_of(work.flags[key[1]], track)
+        rows.append(row | standing_values(status, track, float(low), float(high), posterior))
+    update_rows(session, Standing.__table__, rows, where=_KEY)
+    index = [{name: row[name] for name in (*_KEY, *_INDEXED)} for row in rows]
+    update_rows(session, StandingTag.__table__, index, where=_KEY)
 
 
-_STANDING = Standing.__table__
-_TAGS = StandingTag.__table__
-_VALUES = (
-    "status",
-    "phase",
-    "mean",
-    "low",
-    "high",
-    "learnability",
-    "n",
-    "k",
-    "ungraded",
-    "prior_alpha",
-    "prior_beta",
-    "decayed_n",
-    "decayed_k",
-    "weight_version",
-    "e_value",
-    "cusum",
-    "updated_at",
-)
-_STANDING_BINDS: dict[str, Any] = {name: bindparam(name) for name in _VALUES}
-_UPDATE_STANDING = update(_STANDING).where(  # type: ignore[arg-type]
-    _STANDING.c.lineage_id == bindparam("in_lineage"), _STANDING.c.item_id == bindparam("in_item")
-)
-_UPDATE_TAGS = (
-    update(_TAGS)  # type: ignore[arg-type]
-    .where(_TAGS.c.lineage_id == bindparam("in_lineage"), _TAGS.c.item_id == bindparam("in_item"))
-    .values(status=bindparam("status"), learnability=bindparam("learnability"), mean=bindparam("mean"))
-)
+_KEY = ("lineage_id", "item_id")
+_INDEXED = ("status", "learnability", "mean")
 
 
 def standing_values(status: str, track: Track, low: float, high: float, posterior: Beta) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from starlette.requests import Request
 from envsdk.errors import UsageError
 from registry.db import Episode, Outcome
 from registry.local import LocalRegistry
+from registry.outcomes import unpacked
 from registry.web.render import add_page
 
 
@@ -29,7 +29,7 @@ def routes(registry: LocalRegistry) -> APIRouter:
         if stored is None:
             what = "was counted, but its record was not kept" if known is not None else "is not here"
             raise UsageError(f"episode {wanted!r} {what}", code="no_such_episode", hint="look at its task's page")
-        return _episode(json.loads(zlib.decompress(stored)))
+        return _episode(json.loads(unpacked(stored)))
 
     router = APIRouter()
     add_page(router, "/episodes/{episode_id}", "episode.html", view)
