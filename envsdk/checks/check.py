@@ -70,6 +70,11 @@ def does_not_apply(why: str) -> Finding:
     return Finding("skipped", why)
 
 
+def not_assessed(why: str) -> Finding:
+    """The question has a meaning, and could not be asked: the task lacks what it needs. Not a pass."""
+    return Finding("skipped", why, {"assessed": False})
+
+
 def is_full(verdict: Verdict, verifier: VerifierSpec) -> bool:
     """The verdict is a success: a reward at the pass mark or above."""
     return verdict.reward is not None and verdict.reward >= verifier.success_at

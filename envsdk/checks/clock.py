@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envsdk.checks.agreement import compare
-from envsdk.checks.check import Check, Finding, does_not_apply, undecided
+from envsdk.checks.check import Check, Finding, does_not_apply, not_assessed, undecided
 from envsdk.checks.repeat import repeated
 from envsdk.checks.stage import Scene, Stage, oracle_scene
 from envsdk.errors import PrerequisiteError
@@ -22,7 +22,7 @@ async def _examine(stage: Stage) -> Finding:
     if stage.task.spec.verifier.kind != "script":
         return does_not_apply("a Python verifier's process has no clock of its own to shift")
     if (await repeated(stage)).outcome == "fail":
-        return does_not_apply("runs on one state do not agree: see repeat")
+        return not_assessed("runs on one state do not agree: see repeat")
     scene = await oracle_scene(stage)
     zones: dict[str, Scene] = {f"TZ={zone}": replace(scene, env={"TZ": zone}) for zone in ZONES}
     shifts = {f"the clock at {shift}": replace(scene, faketime=shift) for shift in SHIFTS}

@@ -14,7 +14,7 @@ from importlib.metadata import version
 
 from envsdk.checks import kept
 from envsdk.checks.catalogue import choose
-from envsdk.checks.check import Check, Finding, does_not_apply, undecided
+from envsdk.checks.check import Check, Finding, not_assessed, undecided
 from envsdk.checks.report import CheckReport, CheckResult, Verdict
 from envsdk.checks.stage import Stage
 from envsdk.errors import EnvsdkError
@@ -39,7 +39,7 @@ async def check_task(
         task: the task.
         provider: where its sandboxes come from; `None` is enough for tasks without a container.
         checks: ids, all by default.
-        strict: what was skipped for want of a sandbox or tool counts as a failure.
+        strict: what was undecided, or not assessed for want of an oracle, counts as a failure.
         fresh: ask again even where a report of the same content is kept.
         heard: called with each result as it comes.
 
@@ -65,7 +65,7 @@ async def check_task(
         task_digest=task.digests.task,
         verifier_digest=task.digests.verifier,
         verdict=verdict_of(results),
-        complete=checks is None and all(result.outcome != "error" for result in results),
+        complete=checks is None and all(map(_was_assessed, results)),
         checks=tuple(results),
         sandbox=sandbox,
         envsdk_version=version("envsdk"),
@@ -132,17 +132,21 @@ async def ask_check(check: Check, stage: Stage) -> CheckResult:
 
 async def _examined(check: Check, stage: Stage) -> Finding:
     if check.needs and await stage.oracle() is None:
-        return does_not_apply("the task has no oracle")
+        return not_assessed("the task has no oracle")
     if check.needs == "passing_oracle" and await stage.passing_oracle() is None:
-        return does_not_apply("needs an oracle that passes")
+        return not_assessed("needs an oracle that passes")
     return await check.examine(stage)
 
 
+def _was_assessed(result: CheckResult) -> bool:
+    return result.outcome != "error" and result.evidence.get("assessed", True)
+
+
 def _strict(report: CheckReport) -> CheckReport:
-    """The report with everything undecided as a failure."""
+    """The report with everything undecided or not assessed as a failure."""
     results = tuple(
         result.model_copy(update={"outcome": "fail", "why": f"strict: {result.why}"})
-        if result.outcome == "error"
+        if result.outcome in {"error", "skipped"} and not _was_assessed(result)
         else result
         for result in report.checks
     )

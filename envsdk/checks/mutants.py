@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from envsdk.checks.check import Check, Finding, does_not_apply, fails, is_full, passes, said
+from envsdk.checks.check import Check, Finding, fails, is_full, not_assessed, passes, said
 from envsdk.checks.image_files import image_files
 from envsdk.checks.interval import wilson
 from envsdk.checks.leak import is_input
@@ -45,7 +45,7 @@ async def _examine(stage: Stage) -> Finding:
     run = await stage.passing_oracle()
     assert run is not None
     if (await repeated(stage)).outcome == "fail":
-        return does_not_apply("runs on one state do not agree: see repeat")
+        return not_assessed("runs on one state do not agree: see repeat")
     inputs = await _inputs(stage)
     asked = await record(stage, run.outputs) if stage.has_box and programs(run.outputs) else []
     wrong = [*_wrong_texts(stage, run, inputs), *constant_programs.mutants(run.outputs), *_code_slips(run)]

@@ -6,9 +6,9 @@ from envsdk.checks.check import (
     MACHINERY,
     Check,
     Finding,
-    does_not_apply,
     fails,
     is_full,
+    not_assessed,
     passes,
     said,
     shown,
@@ -20,7 +20,7 @@ from envsdk.checks.stage import Stage
 async def _examine(stage: Stage) -> Finding:
     run = await stage.oracle()
     if run is None:
-        return does_not_apply("the task has no oracle")
+        return not_assessed("the task has no oracle")
     evidence = shown(run.verdict)
     if run.ended is not None and not run.ended.ok:
         tail = (run.ended.stdout + run.ended.stderr)[-800:].decode("utf-8", "replace").strip()

@@ -18,6 +18,7 @@ from envsdk.checks.check import (
     does_not_apply,
     fails,
     is_full,
+    not_assessed,
     passes,
     said,
     shown,
@@ -35,7 +36,7 @@ async def _examine(stage: Stage) -> Finding:
     if stage.task.spec.verifier.kind != "script" or not stage.has_box:
         return does_not_apply("the verifier runs away from the agent's box and reads plain answers")
     if (await repeated(stage)).outcome == "fail":
-        return does_not_apply("runs on one state do not agree: see repeat")
+        return not_assessed("runs on one state do not agree: see repeat")
     run = await stage.passing_oracle()
     assert run is not None
     ground = await survey(stage, run)

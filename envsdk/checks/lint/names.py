@@ -41,7 +41,9 @@ def unknown_paths(files: TaskFiles) -> Iterator[UnknownPath]:
         return
     workdir = spec.container.workdir if spec.container else "/app"
     seen: set[str] = set()
-    for path, file, line in [*_artifacts(files), *_read_paths(files, workdir)]:
+    # A Python verifier's file is its author's module, whose paths need not be the verifier's.
+    read = _read_paths(files, workdir) if spec.verifier.kind == "script" else ()
+    for path, file, line in [*_artifacts(files), *read]:
         if path in seen or path.rstrip("/") == workdir.rstrip("/") or is_named(path, spec.instruction, workdir):
             continue
         seen.add(path)
