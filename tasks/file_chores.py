@@ -3,7 +3,7 @@
 Chores are done in order, and the next may need what the last one left: create, append, copy, move, delete, replace a
 word, count lines, sort. Levels: how many ``chores``, from one to a long horizon of twenty, and ``traps``: names with
 blanks and leading dashes, hidden files, last lines without an end. The verifier compares the whole tree, byte for
-byte: what was not asked for must be as it was.
+byte but for newlines at a file's end: what was not asked for must be as it was.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TRICKY = ("inbox/old letter.txt", "shelf/-list.txt", ".hidden.txt", "inbox/no en
 
 @verifier(kind="state")
 def same_tree(state: Any, *, expected: dict[str, str]) -> float:
-    """1 where ``/app`` holds exactly the expected files."""
+    """1 where ``/app`` holds exactly the expected files; newlines at the end of one are free."""
     found: dict[str, bytes] = {}
     pending = ["/app"]
     while pending:
@@ -35,10 +35,10 @@ def same_tree(state: Any, *, expected: dict[str, str]) -> float:
         for name in names:
             path = f"{folder}/{name}"
             try:
-                found[path.removeprefix("/app/")] = state.read(path)
+                found[path.removeprefix("/app/")] = state.read(path).rstrip(b"\n")
             except (FileNotFoundError, IsADirectoryError):
                 pending.append(path)
-    return float(found == {path: text.encode() for path, text in expected.items()})
+    return float(found == {path: text.encode().rstrip(b"\n") for path, text in expected.items()})
 
 
 @family(
