@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ from trainer.packing import PackedRow, micro_batches, pack
 from trainer.prefix_forward import row_logprobs
 from trainer.sample import TrainSample
 from trainer.schedule import learning_rate
-from trainer.step_metrics import Update, step_metrics
+from trainer.step_metrics import Update, composition_metrics, step_metrics
 from trainer.token_table import TokenTable, token_table
 
 if TYPE_CHECKING:
@@ -119,15 +120,20 @@ class Learner:
             forward_backward_s=computed - started,
             optimizer_s=time.monotonic() - computed,
         )
+        composition = composition_metrics(batch.report)
         if not samples:
-            return step_metrics(update, None, None)
+            return composition | step_metrics(update, None, None)
         logp_M = torch.cat(sums.logprobs).float()
         table = token_table(samples, device=logp_M.device)
-        return step_metrics(update, table, table.spread(logp_M))
+        return composition | step_metrics(update, table, table.spread(logp_M))
 
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
         """Every (name, bf16 tensor) that an engine loads."""
         return self.weights.published()
+
+    def perturbed(self, *, scale: float, seed: int) -> AbstractContextManager[None]:
+        """Within it the learner has other weights, for the rehearsal of a publication; after it the same as before."""
+        return self.weights.perturbed(scale=scale, seed=seed)
 
     def logprobs(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
         """Logprob of every token but the first of each sequence, at temperature 1."""

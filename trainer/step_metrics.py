@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 import torch
 from torch import Tensor
 
+from trainer.batch import BatchReport
 from trainer.correction.drift import drift
 from trainer.correction.result import share
 from trainer.mismatch import mismatch_metrics, ratio_quantiles
@@ -66,6 +67,19 @@ def step_metrics(update: Update, table: TokenTable | None, logp_BT: Tensor | Non
     ):
         out |= {f"{name}/{key}": value for key, value in _divergence(logp_BT, table.engine_BT, mask_BT).items()}
     return _finite(out)
+
+
+def composition_metrics(report: BatchReport) -> dict[str, float]:
+    """What the batch was made of: groups given and trained, coverage, age, and what was excluded by cause (law 11)."""
+    out = {
+        "groups": float(len(report.fates)),
+        "groups_trained": float(sum(fate.reason is None for fate in report.fates)),
+        "coverage": report.coverage,
+        "frac_lag_masked": report.frac_lag_masked,
+        "mean_tokens": report.mean_tokens,
+        **{f"excluded/{cause}": float(count) for cause, count in report.excluded.items()},
+    }
+    return out if report.oldest_lag is None else {**out, "oldest_lag": float(report.oldest_lag)}
 
 
 def _divergence(logp_BT: Tensor, engine_BT: Tensor, mask_BT: Tensor) -> dict[str, float]:

@@ -108,6 +108,17 @@ def test_a_non_finite_gradient_never_moves_the_weights_and_stops_the_run_after_a
     assert all(torch.equal(before[name], weight) for name, weight in one.weights.masters.items())
 
 
+def test_the_metrics_say_what_the_batch_was_made_of() -> None:
+    records = [
+        [make_record(reward=float(i % 2), own=[4 + i, 5], index=i) for i in range(4)],
+        [make_record(reward=1.0), make_record(reward=1.0)],
+        [make_record(reward=None, in_gradient=False, in_baseline=False, cause="host_lost")],
+    ]
+    metrics = learner().step(build_batch(records, trainer_version=0))
+    assert (metrics["groups"], metrics["groups_trained"], metrics["excluded/host_lost"]) == (3, 1, 1)
+    assert metrics["coverage"] == pytest.approx(6 / 7)
+
+
 def test_a_good_update_ends_a_row_of_skipped_ones() -> None:
     one = learner()
     one.skipped_in_a_row = 2
