@@ -168,7 +168,9 @@ async def start_parts(parts: Parts, tasks: Sequence[Task]) -> None:
     readings = await parts.publisher.start()
     baseline = max(reading.mean for reading in readings)
     parts.say(f"engine and learner differ by {baseline:.4f} nats a token before any update")
-    parts.run.update(mismatch_baseline=baseline)
+    rehearsals = await parts.publisher.rehearse(parts.learner.perturbed)
+    parts.say(f"rehearsed two updates: {', '.join(f'{trial.mismatch:.4f}' for trial in rehearsals)} nats")
+    parts.run.update(mismatch_baseline=baseline, mismatch_rehearsed=[trial.mismatch for trial in rehearsals])
     closed = parts.ledger.close_abandoned(abandoned)
     if not parts.ledger.ended:
         return

@@ -8,8 +8,9 @@ turning.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -38,6 +39,10 @@ class Learner(Protocol):
 
     def named_weights(self) -> Iterable[tuple[str, Any]]:
         """Every (name, tensor) that an engine loads."""
+        ...
+
+    def perturbed(self, *, scale: float, seed: int) -> AbstractContextManager[None]:
+        """Other weights within, the same as before after it."""
         ...
 
     def logprobs(self, sequences: Sequence[tuple[int, ...]]) -> list[list[float]]:
@@ -81,6 +86,16 @@ class LearnerThread:
     async def score(self, sequences: Sequence[tuple[int, ...]]) -> list[list[float]]:
         """The learner's logprobs of a probe."""
         return await self._run(lambda: self._given.logprobs(sequences))
+
+    @asynccontextmanager
+    async def perturbed(self, *, scale: float, seed: int) -> AsyncIterator[None]:
+        """Other weights within, for a rehearsal; `write` and `score` see them."""
+        other = self._given.perturbed(scale=scale, seed=seed)
+        await self._run(other.__enter__)
+        try:
+            yield
+        finally:
+            await self._run(lambda: other.__exit__(None, None, None))
 
     async def save(self, root: Path, state: LoopState) -> None:
         """Write a checkpoint: the learner's state and the loop's, whole or not at all."""

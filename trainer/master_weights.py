@@ -8,6 +8,7 @@ the masters' in float32 as they come. In fp32 the model's parameters are the mas
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -47,6 +48,22 @@ class MasterWeights:
         for weight in self.masters.values():
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
+
+    @contextmanager
+    def perturbed(self, *, scale: float, seed: int) -> Iterator[None]:
+        """Other weights for a while: each that is computed with times 1 + scale x noise; then the same as before."""
+        kept = {name: parameter.detach().clone() for name, parameter in self._computed.items()}
+        generator = torch.Generator().manual_seed(seed)
+        try:
+            with torch.no_grad():
+                for parameter in self._computed.values():
+                    noise = torch.randn(parameter.shape, generator=generator).to(parameter)
+                    parameter.mul_(1 + scale * noise)
+            yield
+        finally:
+            with torch.no_grad():
+                for name, parameter in self._computed.items():
+                    parameter.copy_(kept[name])
 
     def published(self) -> Iterator[tuple[str, Tensor]]:
         """Every (name, bf16 tensor) an engine loads, in the model's order. Read before the next update."""

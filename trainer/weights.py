@@ -14,14 +14,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from envsdk.errors import EngineError
 from trainer.engines.base import Engine
 from trainer.engines.rotation import Rotation
 from trainer.probe import Probe, Reading
+
+_REHEARSAL_SCALE = 0.05
+_REHEARSAL_VERSION = -1
+
+
+class Perturbed(Protocol):
+    """Gives the learner clearly other weights for a while, and then its own back."""
+
+    def __call__(self, *, scale: float, seed: int) -> AbstractAsyncContextManager[None]: ...
+
 
 WriteWeights = Callable[[int], Awaitable[Path]]
 """Writes the learner's weights, stamped with a version, where every replica can map them."""
@@ -56,6 +67,19 @@ class WeightPublisher:
         """Measure the probe's baseline before any update."""
         return await self._probe.measure_baseline(self._rotation.active)
 
+    async def rehearse(self, perturbed: Perturbed) -> list[Publication]:
+        """Two updates that change nothing in the end: to clearly other weights, and back.
+
+        An optimizer step moves the weights so little that a layer left behind would hide under the probe's noise. Here
+        it cannot: whatever does not arrive is off by ``_REHEARSAL_SCALE``, at the first update or at the second.
+
+        Raises:
+            EngineError: as `publish`.
+        """
+        async with perturbed(scale=_REHEARSAL_SCALE, seed=0):
+            away = await self._bring(_REHEARSAL_VERSION)
+        return [away, await self._bring(self.version)]
+
     async def publish(self) -> Publication:
         """Bring the learner's weights to every replica as version + 1.
 
@@ -63,16 +87,20 @@ class WeightPublisher:
             EngineError: ``sync_failed``: a replica could not load or disagrees on the probe; ``no_replica``: none is
                 left.
         """
+        publication = await self._bring(self.version + 1)
+        self.version = publication.version
+        return publication
+
+    async def _bring(self, version: int) -> Publication:
+        """Bring what the learner has now to every replica, and have the probe agree."""
         self._rotation.require()
         replicas = self._rotation.active  # fixed here: one that dies on the way must fail its step, not leave the list
-        version = self.version + 1
         started = time.monotonic()
         path = await self._write(version)
         written = time.monotonic()
         await self._on_every(replicas, lambda replica: _swap(replica, path, version))
         swapped = time.monotonic()
         readings = await self._on_every(replicas, self._examine)
-        self.version = version
         return Publication(version, written - started, swapped - written, time.monotonic() - swapped, tuple(readings))
 
     async def _examine(self, replica: Engine) -> Reading:
@@ -99,7 +127,7 @@ class WeightPublisher:
                 raise result
         if failures:
             raise EngineError(
-                f"version {self.version + 1} was not published, version {self.version} stays: {failures}",
+                f"the weights were not published, version {self.version} stays: {failures}",
                 code="sync_failed",
                 hint="publish again to the replicas that are left" if self._rotation.active else "restart the run",
             )

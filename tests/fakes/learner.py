@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ class FakeLearner:
         self.updates = 0
         self.history = hashlib.sha256(b"start").hexdigest()
         self.trained: list[list[str]] = []
-        self.wrong_by = 0
+        self.pretended: int | None = None
 
     def build(self, groups: Sequence[CompleteGroup], *, version: int) -> list[EpisodeRecord]:
         return [record for group in groups for record in group.episodes]
@@ -52,8 +53,14 @@ class FakeLearner:
     def named_weights(self):
         yield "w", torch.tensor([float(self.updates)])
 
+    @contextmanager
+    def perturbed(self, *, scale, seed):
+        self.pretended = -1
+        yield
+        self.pretended = None
+
     def logprobs(self, sequences) -> list[list[float]]:
-        version = self.updates + self.wrong_by
+        version = self.updates if self.pretended is None else self.pretended
         return [[true_logprob(version, ids[:i], ids[i]) for i in range(1, len(ids))] for ids in sequences]
 
     def save(self, folder: Path) -> None:

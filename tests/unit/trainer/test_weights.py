@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,7 @@ async def test_requests_of_a_refused_replica_fail_instead_of_returning_tokens_no
     run = await started(engine)
     request = asyncio.create_task(engine.generate(Request("long", (5,), 500)))
     await engine.made_tokens(1)
-    with pytest.raises(EngineError, match="was not published"):
+    with pytest.raises(EngineError, match="were not published"):
         await run.step_and_publish()
     with pytest.raises(EngineError, match="closed"):
         await request
@@ -152,3 +153,33 @@ async def test_a_replica_that_dies_on_the_way_is_not_passed_over(call: str) -> N
     with pytest.raises(EngineError):
         await run.step_and_publish()
     assert run.publisher.version == 0
+
+
+class Learner:
+    """Other weights for the time of a rehearsal, seen by the probe as version -1."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @asynccontextmanager
+    async def perturbed(self, *, scale: float, seed: int):
+        own, self.run.learner_version = self.run.learner_version, -1
+        yield
+        self.run.learner_version = own
+
+
+async def test_a_rehearsal_goes_there_and_back_and_commits_nothing() -> None:
+    run = await started(FakeEngine())
+    trials = await run.publisher.rehearse(Learner(run).perturbed)
+    assert [trial.version for trial in trials] == [-1, 0]
+    assert run.publisher.version == run.engines[0].version == 0
+    assert (await run.step_and_publish()).version == 1
+
+
+@pytest.mark.parametrize("load", [1, 2])
+async def test_a_rehearsal_finds_weights_that_do_not_arrive_at_the_first_or_the_second_update(load: int) -> None:
+    run = await started(FakeEngine())
+    run.engines[0].stale_after_load = load
+    with pytest.raises(EngineError, match="differ"):
+        await run.publisher.rehearse(Learner(run).perturbed)
+    assert run.rotation.active == []
