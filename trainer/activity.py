@@ -14,13 +14,19 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Seconds since the start. ``overlap_s``: engine and learner were busy at once."""
+    """Since the start. ``overlap_s``: engine and learner were busy at once. Tokens are those of finished turns.
+
+    ``prefix_hit_tokens``: of the prompts' tokens, those found in an engine's prefix cache.
+    """
 
     wall_s: float = 0.0
     engine_busy_s: float = 0.0
     engine_idle_env_s: float = 0.0
     learner_busy_s: float = 0.0
     overlap_s: float = 0.0
+    prompt_tokens: int = 0
+    prefix_hit_tokens: int = 0
+    generated_tokens: int = 0
 
     @property
     def overlap_share(self) -> float:
@@ -29,13 +35,7 @@ class Totals:
 
     def since(self, before: Totals) -> Totals:
         """What was added after ``before``."""
-        return Totals(
-            self.wall_s - before.wall_s,
-            self.engine_busy_s - before.engine_busy_s,
-            self.engine_idle_env_s - before.engine_idle_env_s,
-            self.learner_busy_s - before.learner_busy_s,
-            self.overlap_s - before.overlap_s,
-        )
+        return Totals(**{name: getattr(self, name) - getattr(before, name) for name in self.__slots__})
 
 
 class Activity:
@@ -75,6 +75,16 @@ class Activity:
         """Its reply is there; what follows is its environment's time."""
         self._add()
         self._generating.discard(session_id)
+
+    def served(self, *, prompt_tokens: int, cached_tokens: int, generated_tokens: int) -> None:
+        """A turn was served."""
+        before = self._totals
+        self._totals = replace(
+            before,
+            prompt_tokens=before.prompt_tokens + prompt_tokens,
+            prefix_hit_tokens=before.prefix_hit_tokens + cached_tokens,
+            generated_tokens=before.generated_tokens + generated_tokens,
+        )
 
     def learning(self, busy: bool) -> None:
         """The learner has begun or ended a step."""

@@ -78,6 +78,9 @@ def step_row(
         "time/engine_idle_env_s": activity.engine_idle_env_s,
         "time/learner_busy_s": activity.learner_busy_s,
         "time/overlap_s": activity.overlap_s,
+        "engine/prompt_tokens": activity.prompt_tokens,
+        "engine/prefix_hit_tokens": activity.prefix_hit_tokens,
+        "engine/generated_tokens": activity.generated_tokens,
         **{f"learner/{name}": value for name, value in learner.items()},
     }
     if publication is not None:

@@ -29,15 +29,17 @@ class Sampling(Frozen):
 
 
 class Watcher(Protocol):
-    """Told when a session begins and ends to wait for the engine: what the clock's idle times are made of."""
+    """Told when a session begins and ends to wait for the engine, and what it got: what idle times are made of."""
 
     def generating(self, session_id: str) -> None: ...
     def acting(self, session_id: str) -> None: ...
+    def served(self, *, prompt_tokens: int, cached_tokens: int, generated_tokens: int) -> None: ...
 
 
 class _NoWatcher:
     def generating(self, session_id: str) -> None: ...
     def acting(self, session_id: str) -> None: ...
+    def served(self, *, prompt_tokens: int, cached_tokens: int, generated_tokens: int) -> None: ...
 
 
 class TokenPolicy:
@@ -79,7 +81,6 @@ class TokenSession:
         self._logprobs: list[float] = []
         self._versions: list[VersionSpan] = []
         self._prompt_len = 0
-        self.cached_tokens = 0
 
     async def reply(
         self,
@@ -117,6 +118,9 @@ class TokenSession:
                 made = await engine.generate(request)
             finally:
                 self._policy.watcher.acting(self._id)
+        self._policy.watcher.served(
+            prompt_tokens=context, cached_tokens=made.cached_tokens, generated_tokens=len(made.ids)
+        )
         if made.finish == "cut" and not made.ids:
             raise TimeoutError(f"no token came within {timeout_s} s")
         self._append_reply(made)

@@ -60,6 +60,8 @@ def _tiles(data: ReportData) -> list[dict[str, str]]:
     seconds = [row["time/t2tb_s"] for row in steps]
     busy = sum(row["time/learner_busy_s"] for row in steps)
     overlap = sum(row["time/overlap_s"] for row in steps)
+    prompts = sum(row["engine/prompt_tokens"] for row in steps)
+    hits = sum(row["engine/prefix_hit_tokens"] for row in steps)
     tokens = sum(data.lags.values())
     lag = sum(lag * count for lag, count in data.lags.items()) / tokens if tokens else None
     scored = sum(data.outcomes.get(kind, 0) for kind in ("model_success", "model_failure"))
@@ -71,6 +73,7 @@ def _tiles(data: ReportData) -> list[dict[str, str]]:
         (f"{percentile(seconds, 0.95):.1f} s", "time to trainable batch, 95th percentile"),
         (percent(overlap / busy if busy else None), "of learning overlapped with generating"),
         ("-" if lag is None else f"{lag:.2f}", "mean lag of a trained token, versions"),
+        (percent(hits / prompts if prompts else None), "of prompt tokens found in the prefix cache"),
         (percent(scored / ended if ended else None), "coverage: episodes that were scored"),
     ]
     return [{"value": value, "label": label} for value, label in tiles]

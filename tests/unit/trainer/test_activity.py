@@ -93,3 +93,13 @@ def test_no_total_exceeds_the_wall_and_busy_and_idle_never_overlap(events) -> No
     totals = activity.totals
     assert totals.engine_busy_s + totals.engine_idle_env_s <= totals.wall_s + 1e-6
     assert totals.overlap_s <= min(totals.engine_busy_s, totals.learner_busy_s) + 1e-6
+
+
+def test_tokens_of_served_turns_add_up(clock: Clock) -> None:
+    activity = Activity(now=clock)
+    activity.served(prompt_tokens=10, cached_tokens=4, generated_tokens=3)
+    before = activity.totals
+    activity.served(prompt_tokens=20, cached_tokens=16, generated_tokens=5)
+    added = activity.totals.since(before)
+    assert (added.prompt_tokens, added.prefix_hit_tokens, added.generated_tokens) == (20, 16, 5)
+    assert activity.totals.prompt_tokens == 30

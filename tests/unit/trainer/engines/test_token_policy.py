@@ -169,3 +169,22 @@ async def test_a_seed_gives_every_turn_a_seed_of_its_own() -> None:
     await session.reply(ASK, max_tokens=9)
     await session.reply(told("more"), max_tokens=9)
     assert len({request.seed for request in engine.requests}) == 2
+
+
+async def test_a_watcher_hears_of_waiting_and_of_what_was_served() -> None:
+    heard = []
+
+    class Watcher:
+        def generating(self, session_id):
+            heard.append(("generating", session_id))
+
+        def acting(self, session_id):
+            heard.append(("acting", session_id))
+
+        def served(self, *, prompt_tokens, cached_tokens, generated_tokens):
+            heard.append((cached_tokens > 0, generated_tokens))
+
+    session = await policy_of(FakeEngine(), watcher=Watcher()).begin(session_id="a")
+    await session.reply(ASK, max_tokens=9)
+    await session.reply(told("more"), max_tokens=9)
+    assert heard == [("generating", "a"), ("acting", "a"), (False, 4), ("generating", "a"), ("acting", "a"), (True, 4)]
