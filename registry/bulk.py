@@ -6,10 +6,11 @@ come from the models, never from outside.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import FromClause
+from sqlalchemy import ARRAY, ColumnElement, FromClause, any_, func, literal, select
 from sqlalchemy.orm import Session
 
 _COPY_FROM = 50
@@ -49,3 +50,17 @@ def update_rows(session: Session, table: FromClause, rows: Sequence[dict[str, An
     statement = f"UPDATE {table.name} SET {setting} WHERE {finding}"  # type: ignore[attr-defined]  # noqa: S608
     order = [*values, *where]
     connection.exec_driver_sql(statement, [tuple(row[column] for column in order) for row in rows])
+
+
+def is_one_of(session: Session, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:
+    """``column`` is one of ``values``, sent as one parameter.
+
+    A list of a thousand costs no more to compile than of one.
+    """
+    condition: ColumnElement[bool]
+    if session.connection().dialect.name == "sqlite":
+        listed = func.json_each(json.dumps(list(values))).table_valued("value")
+        condition = column.in_(select(listed.c.value))
+    else:
+        condition = column == any_(literal(list(values), ARRAY(column.type)))
+    return condition

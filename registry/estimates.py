@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from registry.bulk import is_one_of
 from registry.db import Item, Lineage, Standing
 from registry.derive.fold import chunks
 from registry.derive.lineages import FRESH
@@ -60,7 +61,7 @@ def _read(
     rows = session.execute(
         select(Item.task_digest, Item.verifier_digest, Item.verified, Standing)
         .join(Standing, Standing.item_id == Item.id)
-        .where(Standing.lineage_id == lineage_id, Item.task_digest.in_(digests))
+        .where(Standing.lineage_id == lineage_id, is_one_of(session, Item.task_digest, digests))
     )
     for task, verifier, verified, standing in rows:
         yield (task, verifier), (posterior_of(standing) if measured else fresh_posterior(verified, standing.updated_at))

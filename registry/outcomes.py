@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from envsdk.digest import sha256_hex
 from envsdk.episode.record import EpisodeRecord, PolicyId
-from registry.bulk import insert_rows
+from registry.bulk import insert_rows, is_one_of
 from registry.db import Episode, Item, Outcome, Policy, Run
 from registry.db.engine import Database
 from registry.derive.events import OutcomeEvent
@@ -32,8 +32,8 @@ from registry.derive.fold import chunks, fold
 from registry.derive.lineages import ensure_lineage, lineage_name
 
 _T = TypeVar("_T")
-BATCH = 1_000
-"""Episodes a transaction: large enough to be fast, small enough that a cut-off upload repeats little."""
+BATCH = 5_000
+"""Episodes a transaction: an item's estimate is read and written once in each, however many of them are its own."""
 _WORTH_COMPRESSING = 4_096
 GRADED_CLASSES = ("model_success", "model_failure")
 
@@ -205,18 +205,24 @@ def event_of(row: Mapping[str, Any], *, agent: str) -> OutcomeEvent:
 
 def _without_known(session: Session, records: Sequence[EpisodeRecord]) -> tuple[list[EpisodeRecord], int]:
     first = {record.episode_id: record for record in reversed(records)}
-    known: set[str] = set()
-    for some in chunks(list(first)):
-        known.update(session.scalars(select(Outcome.episode_id).where(Outcome.episode_id.in_(some))))
+    known = known_ids(session, list(first))
     fresh = [record for record in records if record.episode_id not in known and first[record.episode_id] is record]
     return fresh, len(records) - len(fresh)
+
+
+def known_ids(session: Session, episode_ids: Sequence[str]) -> set[str]:
+    """Which of these episodes are here already."""
+    known: set[str] = set()
+    for some in chunks(episode_ids):
+        known.update(session.scalars(select(Outcome.episode_id).where(is_one_of(session, Outcome.episode_id, some))))
+    return known
 
 
 def _learn_items(session: Session, records: Sequence[EpisodeRecord], names: Names) -> None:
     missing = sorted({record.task_digest for record in records} - {task for task, _ in names.items})
     for some in chunks(missing):
         for row in session.execute(
-            select(Item.id, Item.task_digest, Item.verifier_digest).where(Item.task_digest.in_(some))
+            select(Item.id, Item.task_digest, Item.verifier_digest).where(is_one_of(session, Item.task_digest, some))
         ):
             names.items[row.task_digest, row.verifier_digest] = row.id
 
@@ -224,8 +230,8 @@ def _learn_items(session: Session, records: Sequence[EpisodeRecord], names: Name
 def _fault(record: EpisodeRecord, names: Names) -> Rejected | None:
     outcome = record.outcome
     which = record.episode_id
-    numbers = (outcome.reward, record.started_at, record.times.total_s, *outcome.rewards.values())
-    if any(number is not None and not math.isfinite(number) for number in numbers):
+    numbers = [outcome.reward, record.started_at, record.times.total_s, *outcome.rewards.values()]
+    if not all(map(math.isfinite, filter(None, numbers))):
         return Rejected(which, "not_a_number", "a reward or a time is NaN or infinite")
     if outcome.graded and outcome.reward is None:
         return Rejected(which, "graded_without_reward", "the episode is graded but its reward is absent")

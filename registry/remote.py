@@ -30,6 +30,7 @@ from registry.sets import LeftOut, TaskSetRevision
 from registry.tasks import Pushed, PushResult, place_task
 
 _PUSH_TASKS = 20
+_REQUEST_BYTES = 8 << 20
 _TIMEOUT_S = 60.0
 _BUSY = frozenset({429, 502, 503, 504})
 
@@ -176,12 +177,19 @@ def _package(task: Task) -> dict[str, Any]:
 
 
 def _bodies(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Requests of a thousand lines with the first one's number; each is acknowledged by itself."""
-    iterator = iter(lines)
+    """Requests of bounded size with the number of their first line; each is acknowledged by itself."""
+    batch: list[bytes] = []
     first = 1
-    while batch := [line.rstrip(b"\n") for line in islice(iterator, BATCH)]:
+    size = 0
+    for line in lines:
+        batch.append(line.rstrip(b"\n"))
+        size += len(line)
+        if len(batch) >= BATCH or size >= _REQUEST_BYTES:
+            yield first, b"\n".join(batch)
+            first, size = first + len(batch), 0
+            batch.clear()
+    if batch:
         yield first, b"\n".join(batch)
-        first += len(batch)
 
 
 def _revision(body: dict[str, Any]) -> TaskSetRevision:

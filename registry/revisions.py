@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from envsdk.digest import canonical, sha256_hex
 from envsdk.errors import UsageError
-from registry.bulk import insert_rows
+from registry.bulk import insert_rows, is_one_of
 from registry.db import Item, SetItem, SetRevision, TaskSet
 from registry.derive.fold import chunks
 
@@ -137,7 +137,7 @@ def entries_of(session: Session, ids: Sequence[int]) -> tuple[SetEntry, ...]:
     found = {}
     for some in chunks(ids):
         for row in session.execute(
-            select(Item.id, Item.slug, Item.task_digest, Item.verifier_digest).where(Item.id.in_(some))
+            select(Item.id, Item.slug, Item.task_digest, Item.verifier_digest).where(is_one_of(session, Item.id, some))
         ):
             found[row.id] = SetEntry(row.slug, row.task_digest, row.verifier_digest)
     return tuple(found[item] for item in ids)

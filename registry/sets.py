@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from registry.bulk import is_one_of
 from registry.db import Item, TaskSet
 from registry.derive.fold import chunks
 from registry.query import Query, parse
@@ -112,7 +113,7 @@ def _admissible(session: Session, query: Query) -> tuple[list[int], tuple[LeftOu
     for some in chunks(ids):
         for row in session.execute(
             select(Item.id, Item.slug, Item.task_digest, Item.verified, Item.broken).where(
-                Item.id.in_(some), (Item.verified != "checked") | Item.broken
+                is_one_of(session, Item.id, some), (Item.verified != "checked") | Item.broken
             )
         ):
             bad[row.id] = LeftOut(row.slug, row.task_digest, "broken" if row.broken else "draft")

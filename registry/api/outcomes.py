@@ -1,6 +1,6 @@
 """``POST /api/outcomes``: ended episodes as JSON lines, any number of them in one stream.
 
-A thousand lines are one transaction, acknowledged when all of the answer is: where the connection breaks, what was
+Each batch of lines is one transaction, acknowledged when all of the answer is: where the connection breaks, what was
 stored stays, and sending everything again counts it as duplicate.
 """
 
@@ -50,14 +50,16 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
 async def _batches(request: Request) -> AsyncIterator[list[bytes]]:
     rest = b""
     batch: list[bytes] = []
+    size = 0
     async for chunk in request.stream():
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
             raise UsageError(f"a line is longer than {MAX_LINE_BYTES >> 20} MiB", code="payload_too_large")
         batch += lines
-        while len(batch) >= BATCH:
-            yield batch[:BATCH]
-            batch = batch[BATCH:]
+        size += len(chunk)
+        if len(batch) >= BATCH or size >= MAX_LINE_BYTES:
+            yield batch
+            batch, size = [], 0
     if rest:
         batch.append(rest)
     if batch:

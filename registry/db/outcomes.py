@@ -68,7 +68,7 @@ class Outcome(Base):
 
 
 class Episode(Base):
-    """The whole record of an episode (`envsdk.episode.record.EpisodeRecord`), as `registry.outcomes.packed` stores it."""
+    """The whole record of an episode, as `registry.outcomes.packed` stores it."""
 
     __tablename__ = "episode"
 

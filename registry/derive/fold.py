@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from registry.bulk import update_rows
+from registry.bulk import is_one_of, update_rows
 from registry.db import Item, Standing, StandingTag, StateChange
 from registry.derive.events import Event, OutcomeEvent, PriorEvent, ReportEvent, RetireEvent
 from registry.derive.flags import Flags, after_outcome, after_report
@@ -21,7 +21,7 @@ from registry.saturation import states
 from registry.saturation.posterior import Beta, Counts, intervals, learnability
 from registry.saturation.states import Track
 
-_CHUNK = 500  # parameters of one IN list; both databases allow far more, but plans get slower
+_CHUNK = 5_000
 
 Key = tuple[int, int]  # lineage id, item id
 
@@ -66,10 +66,12 @@ def _load(session: Session, items: Sequence[int]) -> _Work:
     folded_to: dict[Key, int] = {}
     for some in chunks(items):
         for row in session.execute(
-            select(Item.id, Item.verified, Item.broken, Item.flaky, Item.ungraded_run).where(Item.id.in_(some))
+            select(Item.id, Item.verified, Item.broken, Item.flaky, Item.ungraded_run).where(
+                is_one_of(session, Item.id, some)
+            )
         ):
             flags[row.id] = Flags(row.verified, row.broken, row.flaky, row.ungraded_run)
-        for standing in session.execute(select(*_TRACK_COLUMNS).where(Standing.item_id.in_(some))):
+        for standing in session.execute(select(*_TRACK_COLUMNS).where(is_one_of(session, Standing.item_id, some))):
             tracks[standing.lineage_id, standing.item_id] = _track(standing)
             updated_at[standing.lineage_id, standing.item_id] = standing.updated_at
             folded_to[standing.lineage_id, standing.item_id] = standing.folded_to
