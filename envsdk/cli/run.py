@@ -74,12 +74,20 @@ async def _run(
     provider = open_provider(sandbox) if needs_box else None
     keep = None if out is None else states_folder(out)
     try:
+        if policy is not None:
+            await _warm_up(policy)
         return await run_group(task, agent, provider, n, keep=keep, on_record=heard)
     finally:
         if policy is not None:
             await policy.close()
         if provider is not None:
             await provider.close()
+
+
+async def _warm_up(policy: Policy) -> None:
+    """Start the engine before the first episode: an episode's clock is not for waiting until it is up."""
+    print(f"starting {policy.id.model}", file=sys.stderr)
+    await (await policy.begin(session_id="warm-up")).close()
 
 
 def states_folder(episodes: Path) -> Path:

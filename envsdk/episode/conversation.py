@@ -51,7 +51,8 @@ class ConversationAgent:
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd:
         session_id = self._session_id or uuid.uuid4().hex
         try:
-            session = await self._policy.begin(session_id=session_id, group_id=self._group_id, seed=self._seed)
+            with clock.held_by("inference"):
+                session = await self._policy.begin(session_id=session_id, group_id=self._group_id, seed=self._seed)
         except EngineError as error:
             return _engine_end(error, _Course(task, clock))
         try:
