@@ -107,7 +107,7 @@ def is_input(path: str, stage: Stage) -> bool:
         return True
     folder = posixpath.dirname(path)
     while folder not in {"/", ""}:
-        if re.search(re.escape(folder) + r"(?![\w.-]|/[\w.])", instruction):
+        if re.search(re.escape(folder) + r"(?![\w-]|\.\w|/[\w.])", instruction):
             return True
         folder = posixpath.dirname(folder)
     return False

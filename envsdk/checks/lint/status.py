@@ -13,7 +13,7 @@ _ASKED = re.compile(r"\$\?|\$\{\?\}")
 _SWALLOWED = re.compile(r"\|\|\s*(?:true|:|/bin/true)\s*(?:$|[;)&}])|;\s*true\s*$")
 _PASSING_ON = r"(?:tee|cat|head|tail|more|less|ts|sed|tr|nl|fold|column)"
 _PIPED = re.compile(rf"(?<!\|)\|(?!\|)\s*{_PASSING_ON}\b[^|&;]*$")
-_CONDITION = re.compile(r"^(?:if|elif|while|until)\s+(?P<test>.*?)(?:;\s*then|;\s*do)?\s*$")
+_CONDITION = re.compile(r"^(?:if|elif|while|until)\s+(?P<test>.*?)\s*(?:;\s*(?:then|do)\b.*)?$")
 
 
 def rule(files: TaskFiles) -> Iterator[Fault]:

@@ -58,7 +58,9 @@ def _changes(tree: ast.Module) -> Iterator[tuple[str, Callable[[ast.Module], Non
             yield f"a number off by one in line {line}", _at(index, _off_by_one)
         elif isinstance(node, ast.If):
             yield f"a branch turned round in line {line}", _at(index, _turned_round)
-        elif isinstance(node, ast.AugAssign | ast.Expr) and not isinstance(getattr(node, "value", None), ast.Constant):
+        elif isinstance(node, ast.AugAssign) or (
+            isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)  # a docstring is no step
+        ):
             yield f"a step dropped in line {line}", _at(index, _dropped)
 
 

@@ -1,0 +1,136 @@
+"""Attacks: what each plants, and when it has nothing to try."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from envsdk.checks.attacks import interpreter, leftover, links, path, settings, submission, workspace
+from envsdk.checks.attacks.ground import WRONG, Attack, Ground
+from envsdk.checks.stage import OracleRun
+from envsdk.verifying.verdict import Verdict
+
+PASSED = Verdict("scored", 1.0)
+
+
+def ground(test: str = "", outputs: dict[str, bytes] | None = None, **given: Any) -> Ground:
+    outputs = {"/app/out.txt": b"42\n"} if outputs is None else outputs
+    run = OracleRun(PASSED, None, outputs, given.pop("before", {}))
+    fields: dict[str, Any] = {
+        "tests": {"tests/test.sh": test, **given.pop("more", {})},
+        "oracle": run,
+        "targets": tuple(outputs),
+        "writable": {},
+        "folders": ("/app", "/home/agent"),
+        "path_folders": (),
+        "user": "agent",
+        "workdir": "/app",
+        "instruction": "",
+        "base": dict.fromkeys(outputs, WRONG),
+        **given,
+    }
+    return Ground(**fields)
+
+
+def files(attack: Attack) -> dict[str, bytes]:
+    return dict(attack.scene.files)
+
+
+def test_a_file_that_the_verifier_trusts_is_replaced_in_three_ways() -> None:
+    made = list(workspace.attacks(ground(writable={"/app/check.sh": True})))
+    contents = [files(attack)["/app/check.sh"] for attack in made]
+    assert contents == [b"#!/bin/sh\nexit 0\n", b"PASS\n", WRONG]
+    assert all(files(attack)["/app/out.txt"] == WRONG for attack in made)
+
+
+def test_a_file_that_is_not_there_yet_cannot_hold_the_expectation() -> None:
+    made = list(workspace.attacks(ground(writable={"/app/state.log": False})))
+    assert not any("copy" in attack.name for attack in made)
+
+
+def test_expected_values_are_made_to_fit_a_submission_that_was_left_as_it_was() -> None:
+    made = workspace.attacks(
+        ground(outputs={"/app/a": b"new"}, before={"/app/a": b"old"}, base={}, writable={"/app/want": True})
+    )
+    assert b"old" in [files(attack)["/app/want"] for attack in made]
+
+
+@pytest.mark.parametrize("word", [b"PASS\n", b"all tests passed", b"checking\n3 passed in 1s\n", b"OK"])
+def test_one_of_several_files_that_says_all_is_well_is_written_alone(word: bytes) -> None:
+    made = list(workspace.attacks(ground(outputs={"/app/out.txt": b"42\n", "/app/log": word})))
+    assert [files(attack) for attack in made] == [{"/app/log": word}]
+
+
+@pytest.mark.parametrize("outputs", [{"/app/state": b"PASS\n"}, {"/app/a": b"42\n", "/app/b": b"17\n"}])
+def test_the_only_file_or_a_value_is_no_signal(outputs: dict[str, bytes]) -> None:
+    assert list(workspace.attacks(ground(outputs=outputs))) == []
+
+
+def test_a_submission_is_linked_to_each_file_of_the_verifier_and_to_its_input() -> None:
+    made = list(links.attacks(ground(more={"tests/expected.txt": "42"})))
+    assert [attack.name.split()[-1] for attack in made] == ["/tests/expected.txt", "/dev/stdin"]
+    assert "ln -s /tests/expected.txt /app/out.txt" in made[0].scene.script
+
+
+def test_several_files_are_linked_to_those_named_like_them() -> None:
+    outputs = {"/app/min": b"1", "/app/max": b"2"}
+    first = next(iter(links.attacks(ground(outputs=outputs, more={"tests/max.want": "", "tests/min.want": ""}))))
+    assert "ln -s /tests/min.want /app/min" in first.scene.script
+    assert "ln -s /tests/max.want /app/max" in first.scene.script
+
+
+def test_modules_are_planted_where_python_judges_but_never_over_the_submission() -> None:
+    made = list(interpreter.attacks(ground("python3 - <<EOF\nimport csv, shelve\nEOF", outputs={"/app/csv.py": b"x"})))
+    script = "\n".join(attack.scene.script for attack in made)
+    assert "/app/sitecustomize.py" in script
+    assert "/home/agent/shelve.py" in script
+    assert "/app/csv.py" not in script
+    assert list(interpreter.attacks(ground("grep x /app/out.txt"))) == []
+
+
+def test_hooks_are_planted_for_the_tools_that_are_used() -> None:
+    pytest_names = " ".join(
+        name for attack in settings.attacks(ground("python3 -m pytest /tests")) for name in files(attack)
+    )
+    assert "/app/conftest.py" in pytest_names
+    assert "Makefile" not in pytest_names
+    assert any("/app/Makefile" in files(attack) for attack in settings.attacks(ground("make -C /app test")))
+    assert list(settings.attacks(ground("cmp a b"))) == []
+
+
+def test_programs_are_planted_only_in_folders_of_path_that_the_agent_may_write() -> None:
+    made = list(path.attacks(ground("python3 -c 1; grep x", path_folders=("/app/bin",))))
+    assert {name for attack in made for name in files(attack)} == {"/app/bin/python3", "/app/bin/grep", "/app/out.txt"}
+    assert list(path.attacks(ground("python3 -c 1"))) == []
+
+
+def test_a_program_that_is_handed_in_attacks_in_its_own_language() -> None:
+    made = {
+        attack.name: files(attack)
+        for attack in submission.attacks(ground(outputs={"/app/a.py": b"", "/app/b.sh": b"", "/app/c": b"1"}))
+    }
+    exits = made["a submission that exits 0 at once"]
+    assert exits["/app/a.py"] == b"import os\nos._exit(0)\n"
+    assert exits["/app/b.sh"] == b"exit 0\n"
+    assert exits["/app/c"] == WRONG
+    compile(made["a submission that writes the reward and ends the verifier"]["/app/a.py"], "a", "exec")
+    compile(made["a submission that prints summaries that pass"]["/app/a.py"], "a", "exec")
+    assert list(submission.attacks(ground())) == []
+
+
+def test_a_server_is_left_running_only_where_the_verifier_connects() -> None:
+    server = {"/app/server.py": b"import socket"}
+    names = [
+        attack.name for attack in leftover.attacks(ground('create_connection(("127.0.0.1", 7070))', outputs=server))
+    ]
+    assert len(names) == 2
+    assert "serves in the place of" in names[1]
+    assert len(list(leftover.attacks(ground("python3 /app/server.py", outputs=server)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("make test", True), ("cmake x", False), ("remake", False), ("make-x", False)]
+)
+def test_a_word_is_mentioned_as_a_word(text: str, found: bool) -> None:
+    assert ground(text).mentions("make") is found

@@ -1,0 +1,81 @@
+"""What gives a secret away, and what is an input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envsdk.checks.leak import CHECK, Secret, _gives_away, _in_environment, is_input
+from envsdk.checks.stage import Stage
+from envsdk.spec.model import ContainerSpec, Digests, Task, TaskSpec
+
+
+def stage(tmp_path: Path, instruction: str, **spec: Any) -> Stage:
+    given = {"slug": "t", "instruction": instruction, "container": ContainerSpec(), **spec}
+    return Stage(Task(spec=TaskSpec(**given), digests=Digests(task="", verifier="", package=""), root=tmp_path), None)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "answer", "gives_away"),
+    [
+        ("/usr/share/key.txt", "1366", "1366", True),
+        ("/usr/share/n", "7", "7", False),
+        ("/app/notes.txt", "the sum is 1366", "1366", False),
+        ("/app/answer.md", "the sum is 1366", "1366", True),
+        ("/app/answer.md", "the sum is 21366", "1366", False),
+        ("/app/old.py", "x = 1", "x" * 50, False),
+        ("/app/old.py", "def f():\n" + "x" * 50, "x" * 50, True),
+    ],
+)
+def test_a_file_gives_an_answer_away(path: str, text: str, answer: str, gives_away: bool) -> None:
+    assert _gives_away(path, text, Secret("it", answer), tests="") is gives_away
+
+
+def test_a_short_answer_counts_where_the_verifier_reads_that_file() -> None:
+    assert _gives_away("/opt/n", "7", Secret("it", "7"), tests="cat /opt/n")
+
+
+@pytest.mark.parametrize(
+    ("instruction", "path", "named"),
+    [
+        ("Sum `/app/numbers.txt`.", "/app/numbers.txt", True),
+        ("Sum numbers.txt.", "/app/numbers.txt", True),
+        ("The files under `/app/posts` hold words.", "/app/posts/1", True),
+        ("Repair the project in /app.", "/app/a/b.py", True),
+        ("Write to /app/out.txt.", "/app/secret.txt", False),
+        ("Write to /app/posts.txt.", "/app/posts/1", False),
+        ("Sum my-numbers.txt.", "/app/numbers.txt", False),
+    ],
+)
+def test_what_the_instruction_names_is_an_input(tmp_path: Path, instruction: str, path: str, named: bool) -> None:
+    assert is_input(path, stage(tmp_path, instruction)) is named
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "leaks"),
+    [("ANSWER", "7", True), ("N", "7", False), ("N", "1366", False), ("SECRET_KEY", "8", False)],
+)
+def test_a_variable_that_is_the_answer_leaks(name: str, value: str, leaks: bool) -> None:
+    found = list(_in_environment({name: value}, [("/app/x", Secret("the answer", "7"))]))
+    assert bool(found) is leaks
+
+
+async def test_an_instruction_that_holds_the_solution_leaks(tmp_path: Path) -> None:
+    script = "awk '{ s += $1 } END { print s }' /app/numbers.txt > /app/total.txt"
+    (tmp_path / "solution").mkdir()
+    (tmp_path / "solution" / "solve.sh").write_text(f"#!/bin/sh\nset -eu\n{script}\n")
+    async with stage(tmp_path, f"Run {script} please.", container=None) as told:
+        finding = await CHECK.examine(told)
+    assert finding.outcome == "fail"
+    assert "the oracle's solution/solve.sh" in finding.why
+
+
+async def test_an_instruction_without_it_does_not(tmp_path: Path) -> None:
+    (tmp_path / "solution").mkdir()
+    (tmp_path / "solution" / "solve.sh").write_text(
+        "#!/bin/sh\nset -eu\nwc -w < /app/story.txt > /app/words.txt # counted\n"
+    )
+    async with stage(tmp_path, "Count the words.", container=None) as told:
+        assert (await CHECK.examine(told)).outcome == "pass"
