@@ -27,9 +27,9 @@ from envsdk.sandboxes.bubblewrap_images import TreeImages
 from envsdk.sandboxes.bubblewrap_network import Network, hosts_text, open_holder
 from envsdk.sandboxes.bubblewrap_store import Store
 from envsdk.sandboxes.channel import Channel
-from envsdk.sandboxes.docker_images import Progress
 from envsdk.sandboxes.pooled import PooledProvider, all_or_none
 from envsdk.sandboxes.program import helper_path
+from envsdk.sandboxes.progress import Progress
 from envsdk.sandboxes.reaper import reap_bubblewrap
 from envsdk.sandboxes.services import ImageConfig
 

@@ -28,11 +28,11 @@ from envsdk.sandboxes.bubblewrap_store import PREFIX, TreeImage
 from envsdk.sandboxes.context import Context, read_context
 from envsdk.sandboxes.dockerfile import assignments, command_words, copy_of, expand, parse
 from envsdk.sandboxes.kept import DEFAULT_PATH
+from envsdk.sandboxes.progress import Progress, silent
 
 if TYPE_CHECKING:
     from envsdk.sandboxes.bubblewrap import BubblewrapProvider
     from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox
-    from envsdk.sandboxes.docker_images import Progress
 
 _BUILD_LIMITS = Limits(cpus=float(os.cpu_count() or 1), memory_mib=4096, disk_mib=16384, pids=2048)
 
@@ -62,7 +62,7 @@ class TreeImages:
         self._provider = provider
         self._store = provider.store
         self._extra = {**aliases.from_environment(), **extra}
-        self._progress = progress or (lambda _line: None)
+        self._progress = progress or silent
         self._by_name: dict[str, TreeImage] = {}
 
     async def ensure(self, environment: Path | None, image: str | None, *, build_s: float) -> str:

@@ -21,9 +21,10 @@ from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.docker_box import DockerSandbox
 from envsdk.sandboxes.docker_engine import Engine, new_labels
 from envsdk.sandboxes.docker_helper import helper_volume
-from envsdk.sandboxes.docker_images import DockerImages, Progress
+from envsdk.sandboxes.docker_images import DockerImages
 from envsdk.sandboxes.docker_options import create_arguments
 from envsdk.sandboxes.pooled import PooledProvider, all_or_none
+from envsdk.sandboxes.progress import Progress
 from envsdk.sandboxes.reaper import reap_docker
 from envsdk.sandboxes.services import ImageConfig
 

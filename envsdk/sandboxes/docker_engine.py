@@ -80,8 +80,7 @@ class Engine:
     def connect(cls, *, timeout_s: int = _CALL_S) -> Engine:
         """Raises `PrerequisiteError` (``no_docker``) where no daemon answers."""
         try:
-            settings = docker.utils.kwargs_from_env()
-            client = docker.APIClient(timeout=timeout_s, version="auto", num_pools=_THREADS, **settings)
+            client = _client(timeout_s)
             client.ping()
         except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
             raise PrerequisiteError(
@@ -90,6 +89,10 @@ class Engine:
                 hint="start one (make engine), or use the bubblewrap sandbox",
             ) from error
         return cls(client)
+
+    def another_client(self, *, timeout_s: int) -> docker.APIClient:
+        """A connection of its own to the same engine, for a call that takes long."""
+        return _client(timeout_s, version=self.api.api_version)
 
     def listens_since(self) -> float | None:
         """When the engine made the socket that it listens on, in Unix seconds; `None` where that cannot be seen.
@@ -166,6 +169,11 @@ class Engine:
         """Let go of the connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.api.close()
+
+
+def _client(timeout_s: int, *, version: str = "auto") -> docker.APIClient:
+    settings = docker.utils.kwargs_from_env()
+    return docker.APIClient(timeout=timeout_s, version=version, num_pools=_THREADS, **settings)
 
 
 def _refused(error: docker.errors.APIError) -> SandboxError:

@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
 import json
-import tarfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +20,11 @@ from envsdk.errors import SandboxError
 from envsdk.home import images_dir
 from envsdk.sandboxes import aliases
 from envsdk.sandboxes.context import Context, read_context
+from envsdk.sandboxes.docker_build import NO_END, build, context_archive
 from envsdk.sandboxes.docker_engine import Engine
+from envsdk.sandboxes.progress import Progress, silent
 
 REPOSITORY = "envsdk-task"
-Progress = Callable[[str], None]
 
 
 class DockerImages:
@@ -35,7 +33,7 @@ class DockerImages:
     def __init__(self, engine: Engine, extra: Mapping[str, str], progress: Progress | None = None) -> None:
         self._engine = engine
         self._extra = {**aliases.from_environment(), **extra}
-        self._progress = progress or (lambda _line: None)
+        self._progress = progress or silent
         self._configs: dict[str, dict[str, Any]] = {}
         self.origin: dict[str, dict[str, str]] = {}
 
@@ -141,67 +139,15 @@ class DockerImages:
         return pinned
 
     async def _build(self, context: Context, used: Mapping[str, str], tag: str, build_s: float, log: Path) -> None:
-        archive = await asyncio.to_thread(_archive, context, aliases.rewrite(context.dockerfile, used))
-        try:
-            async with asyncio.timeout(build_s):
-                failed = await self._engine.call(self._stream_build, archive, tag, log, time.monotonic() + build_s)
-        except TimeoutError:
-            failed = f"no end after {build_s:.0f} s"
-        except SandboxError as error:
-            if error.code != "engine_refused":
-                raise
-            failed = error.message
+        archive = await asyncio.to_thread(context_archive, context, aliases.rewrite(context.dockerfile, used))
+        failed = await self._engine.call(build, self._engine, archive, tag, log, build_s, self._progress)
         if failed:
             raise SandboxError(
                 f"the Dockerfile does not build: {failed}",
-                code="build_timeout" if failed.startswith("no end") else "build_failed",
+                code="build_timeout" if failed.startswith(NO_END) else "build_failed",
                 hint=f"the whole log is in {log}",
                 where=str(context.root),
             )
 
-    def _stream_build(self, archive: bytes, tag: str, log: Path, until: float) -> str:
-        """Build; returns what went wrong, or an empty string."""
-        failed = ""
-        stream = self._engine.api.build(
-            fileobj=io.BytesIO(archive),
-            custom_context=True,
-            tag=tag,
-            rm=True,
-            forcerm=True,
-            decode=True,
-            labels={"envsdk.kind": "image"},
-            timeout=max(1, int(until - time.monotonic())),
-        )
-        with log.open("w", encoding="utf-8") as lines:
-            for event in stream:
-                text = event.get("stream") or event.get("error") or event.get("status") or ""
-                lines.write(text if text.endswith("\n") else f"{text}\n" if text else "")
-                if text.strip():
-                    self._progress(text.strip())
-                failed = event.get("error", failed)
-        return str(failed).strip()
-
     def _note(self, pinned: str, origin: dict[str, str]) -> None:
         self.origin[pinned] = {"image_digest": pinned, **origin}
-
-
-def _archive(context: Context, dockerfile: str) -> bytes:
-    """The build context as a tar, the same bytes for the same content."""
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as tar:
-        for name in context.files:
-            path = context.root / name
-            if name == "Dockerfile":
-                data = dockerfile.encode()
-                info = tarfile.TarInfo(name)
-                info.size, info.mode = len(data), 0o644
-                tar.addfile(info, io.BytesIO(data))
-                continue
-            info = tar.gettarinfo(path, arcname=name)
-            info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
-            if info.isreg():
-                with path.open("rb") as content:
-                    tar.addfile(info, content)
-            else:
-                tar.addfile(info)
-    return out.getvalue()

@@ -1,0 +1,85 @@
+"""One image build in the engine: the context as a tar, the log to a file, an end in time."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import docker.errors
+import requests.exceptions
+import urllib3.exceptions
+
+from envsdk.sandboxes.context import Context
+from envsdk.sandboxes.docker_engine import Engine
+from envsdk.sandboxes.progress import Progress
+
+NO_END = "no end after"
+
+
+def build(engine: Engine, archive: bytes, tag: str, log: Path, build_s: float, progress: Progress) -> str:
+    """Build and tag; returns what went wrong, or an empty string. Blocks for at most ``build_s`` seconds, about.
+
+    The engine gives a build up when its reader hangs up, so the connection is this build's own and is closed at its end.
+    """
+    until = time.monotonic() + build_s
+    client = engine.another_client(timeout_s=max(1, int(build_s)))
+    answers: list[requests.Response] = []
+    client.hooks["response"] = [lambda answer, *_args, **_kwargs: answers.append(answer)]
+    failed = ""
+    try:
+        with log.open("w", encoding="utf-8") as lines:
+            for event in client.build(
+                fileobj=io.BytesIO(archive),
+                custom_context=True,
+                tag=tag,
+                rm=True,
+                forcerm=True,
+                decode=True,
+                labels={"envsdk.kind": "image"},
+            ):
+                _note(event, lines.write, progress)
+                failed = str(event.get("error", failed))
+                if time.monotonic() > until:
+                    return f"{NO_END} {build_s:.0f} s"
+    except (urllib3.exceptions.ReadTimeoutError, requests.exceptions.Timeout, requests.exceptions.ConnectionError):
+        return f"{NO_END} {build_s:.0f} s"
+    except docker.errors.APIError as error:
+        return str(error.explanation or error)
+    finally:
+        for answer in answers:
+            answer.close()
+        client.close()
+    return failed.strip()
+
+
+def _note(event: dict[str, Any], write: Callable[[str], object], progress: Progress) -> None:
+    text = str(event.get("stream") or event.get("error") or event.get("status") or "").strip()
+    if text:
+        write(f"{text}\n")
+        progress(text)
+
+
+def context_archive(context: Context, dockerfile: str) -> bytes:
+    """The build context as a tar with this Dockerfile: the same bytes for the same content."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name in context.files:
+            path = context.root / name
+            if name == "Dockerfile":
+                data = dockerfile.encode()
+                info = tarfile.TarInfo(name)
+                info.size, info.mode = len(data), 0o644
+                tar.addfile(info, io.BytesIO(data))
+                continue
+            info = tar.gettarinfo(path, arcname=name)
+            info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
+            if info.isreg():
+                with path.open("rb") as content:
+                    tar.addfile(info, content)
+            else:
+                tar.addfile(info)
+    return out.getvalue()
