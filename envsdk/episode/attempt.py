@@ -81,7 +81,8 @@ class Attempt:
 
     def is_the_models(self) -> bool:
         """The end so far is the model's, so that a verifier has a say; what the machinery ended is excluded anyway."""
-        pretended = {"status": "scored", "reward": self.task.spec.verifier.low}
+        low, high = self.task.spec.verifier.low, self.task.spec.verifier.high
+        pretended = {"status": "scored", "reward": low, "range": [low, high]}
         return classify(self.facts | {"verifier": pretended}).graded
 
     async def grade(self, task: Task, box: Sandbox | None) -> None:

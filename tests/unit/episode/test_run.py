@@ -343,3 +343,11 @@ async def test_an_end_state_that_cannot_be_kept_costs_no_score(tmp_path: Path) -
     assert (record.outcome.outcome_class, record.outcome.reward) == ("model_success", 1.0)
     assert record.facts["exception"]["kind"] == "unwritable"
     assert "end_state" not in record.sandbox
+
+
+@pytest.mark.parametrize(("answer", "reward"), [("5", 1.0), ("6", -1.0)])
+async def test_a_declared_range_is_respected_at_both_ends(tmp_path: Path, answer: str, reward: float) -> None:
+    source = "def judge(answer):\n    return 1 if answer == '5' else -1\n"
+    record = await run_episode(text_task(tmp_path, source=source, low=-1.0, high=1.0), AnswerAgent(answer), None)
+    assert record.outcome.reward == reward
+    assert record.outcome.graded
