@@ -43,7 +43,10 @@ class Attempt:
         self.agent = agent
         self.provider = provider
         self.clock = clock
-        self.facts: dict[str, Any] = {"phase": "acquire", "ended_by": "exception", "verifier": {"status": "not_run"}}
+        declared = task.spec.verifier
+        self._range = {"range": [declared.low, declared.high], "pass_mark": declared.success_at}
+        not_run = {"status": "not_run", **self._range}
+        self.facts: dict[str, Any] = {"phase": "acquire", "ended_by": "exception", "verifier": not_run}
         self.end: AgentEnd | None = None
         self.evidence = VerifierEvidence()
         self.sandbox: dict[str, str] = {}
@@ -81,8 +84,7 @@ class Attempt:
 
     def is_the_models(self) -> bool:
         """The end so far is the model's, so that a verifier has a say; what the machinery ended is excluded anyway."""
-        low, high = self.task.spec.verifier.low, self.task.spec.verifier.high
-        pretended = {"status": "scored", "reward": low, "range": [low, high]}
+        pretended = {**self._range, "status": "scored", "reward": self.task.spec.verifier.low}
         return classify(self.facts | {"verifier": pretended}).graded
 
     async def grade(self, task: Task, box: Sandbox | None) -> None:
@@ -109,7 +111,7 @@ class Attempt:
         """Record a verdict."""
         self.evidence = verdict.evidence
         scored = {"reward": verdict.reward, "rewards": verdict.rewards} if verdict.status == "scored" else {}
-        self.facts["verifier"] = {"status": verdict.status, "runs": 1, **scored, **verdict.facts}
+        self.facts["verifier"] = {**self._range, "status": verdict.status, "runs": 1, **scored, **verdict.facts}
 
     def cancelled(self) -> None:
         """The episode was cancelled from outside; a score that was there first stands."""

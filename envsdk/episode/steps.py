@@ -92,7 +92,7 @@ async def _prepare(attempt: Attempt, task: Task, step: StepSpec) -> bool:
             attempt.facts |= {"phase": "setup", "ended_by": "exception"}
             attempt.facts |= {
                 "exception": {"kind": error.code, "note": str(error)[:500]},
-                "verifier": {"status": "not_run"},
+                "verifier": {"status": "not_run"},  # what earlier steps earned is no reward of the whole
             }
             return False
     return True

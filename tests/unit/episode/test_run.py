@@ -238,7 +238,7 @@ async def test_no_verifier_runs_where_the_machinery_ended_it(tmp_path: Path) -> 
     error = InferenceError("500", inference={"status": 500, "replica_healthy": False})
     record = await run_episode(text_task(tmp_path), ConversationAgent(ScriptedPolicy([error])), None)
     assert record.outcome.cause == "inference_error"
-    assert record.facts["verifier"] == {"status": "not_run"}
+    assert record.facts["verifier"] == {"status": "not_run", "range": [0.0, 1.0], "pass_mark": 1.0}
 
 
 async def test_a_failed_verifier_is_tried_elsewhere_and_found_broken(tmp_path: Path) -> None:
@@ -351,3 +351,26 @@ async def test_a_declared_range_is_respected_at_both_ends(tmp_path: Path, answer
     record = await run_episode(text_task(tmp_path, source=source, low=-1.0, high=1.0), AnswerAgent(answer), None)
     assert record.outcome.reward == reward
     assert record.outcome.graded
+
+
+async def test_a_wiped_state_earns_the_bottom_of_the_declared_range(tmp_path: Path) -> None:
+    class Wiped(FakeSandbox):
+        async def snapshot(self) -> Any:
+            raise SandboxError("the file system cannot be read")
+
+        async def alive(self) -> Liveness:
+            return Liveness(alive=False, engine_reachable=True)
+
+    class Provider(FakeProvider):
+        async def acquire(self, spec: Any, *, timeout_s: float = 60.0) -> Any:
+            if self.handed_out:
+                return await super().acquire(spec, timeout_s=timeout_s)
+            self.handed_out.append(Wiped(spec, lost_on("rm -rf /")))
+            return self.handed_out[0]
+
+    provider = Provider()
+    policy = ScriptedPolicy(["rm -rf /"])
+    record = await run_episode(script_task(tmp_path, low=-1.0), ConversationAgent(policy), provider)
+    assert (record.outcome.cause, record.outcome.reward) == ("sandbox_broken", -1.0)
+    assert record.facts["sandbox"] == {"alive": False, "state_recovered": False, "pristine_ok": True}
+    assert provider.open_count == 0
