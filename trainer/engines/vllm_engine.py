@@ -8,7 +8,6 @@ Tested on a CPU; on a GPU the same calls are made with vLLM's own defaults for b
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -137,11 +136,10 @@ class VllmEngine:
             await self._llm.resume_generation()
 
     async def close(self) -> None:
-        llm, self._llm = self._llm, None  # its finaliser must not run at interpreter exit, when its modules are gone
+        llm, self._llm = self._llm, None
         if llm is not None:
             await asyncio.to_thread(llm.shutdown)
-            del llm
-            gc.collect()  # it sits in a cycle
+            llm.shutdown = lambda: None  # its finaliser calls it again, at exit, when its modules are gone
 
     async def _run(
         self, request_id: str, ids: Sequence[int], params: Any, salt: str, timeout_s: float | None
