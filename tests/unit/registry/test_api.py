@@ -106,7 +106,7 @@ def test_posteriors_and_sets_are_the_same_remotely(remote, registry, make_task, 
 
 def test_an_error_comes_back_with_its_class_and_code(remote):
     with pytest.raises(UsageError) as caught:
-        remote.query("statu:x")
+        remote.query("stats:x")
     assert (caught.value.code, caught.value.where) == ("query_unknown_field", "column 1")
     assert "status" in caught.value.hint
 
@@ -166,9 +166,9 @@ def test_a_faulty_query_is_400_with_its_column(server):
 
 
 def test_a_body_of_the_wrong_shape_is_one_envelope_with_every_fault(server, token):
-    answer = server.post("/api/sets", json={"nam": 1}, headers={"Authorization": f"Bearer {token('sets')}"})
+    answer = server.post("/api/sets", json={"called": 1}, headers={"Authorization": f"Bearer {token('sets')}"})
     assert answer.status_code == 422
-    assert {error["where"] for error in answer.json()["errors"]} == {"body.q", "body.nam"}
+    assert {error["where"] for error in answer.json()["errors"]} == {"body.q", "body.called"}
 
 
 def test_an_unchanged_page_is_304(server, registry, make_task):

@@ -66,7 +66,7 @@ def test_a_query_that_finds_nothing_is_good(run, filled):
 
 
 def test_a_query_with_a_fault_is_usage(run, filled):
-    code, answer = run("query", "statu:x", "--json")
+    code, answer = run("query", "stats:x", "--json")
     assert (code, answer["ok"]) == (2, False)
     assert answer["errors"][0]["where"] == "column 1"
 

@@ -138,7 +138,7 @@ def test_several_policies_of_one_beginning_are_an_error(fresh, make_record, tmp_
     fresh.append([make_record(task, True, lineage="smaller")])
     assert fresh.query("policy:small").items
     with pytest.raises(QueryError):
-        fresh.query("policy:smal")
+        fresh.query("policy:sma")
 
 
 def test_an_unknown_set_is_an_error(filled):
