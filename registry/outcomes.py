@@ -14,7 +14,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import rfc8785
@@ -113,12 +112,6 @@ def append_lines(
         result += append_records(database, records, run=run) + AppendResult(rejected=tuple(rejected))
         progress(result)
     return result
-
-
-def append_file(database: Database, path: Path, *, run: str = "") -> AppendResult:
-    """Append a ledger file (JSON lines)."""
-    with path.open("rb") as stream:
-        return append_lines(database, stream, run=run)
 
 
 def read_line(line: bytes | str, *, which: str) -> EpisodeRecord | Rejected:

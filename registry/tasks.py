@@ -11,12 +11,10 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-import rfc8785
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
@@ -265,8 +263,3 @@ def _add_reports(session: Session, item: int, reports: Sequence[CheckReport]) ->
         )
         session.flush()
         fold(session, [report_event(item, position, body, now)])
-
-
-def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """The package digest that a manifest's rows have."""
-    return sha256_hex(rfc8785.dumps(manifest["files"]))

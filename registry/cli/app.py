@@ -17,6 +17,7 @@ from registry.cli import (
     push,
     query,
     rebuild,
+    reference,
     refresh,
     save,
     serve,
@@ -36,6 +37,7 @@ app.command()(ingest.ingest)
 app.command()(calibrate.calibrate)
 app.command()(fit.fit)
 app.command()(refresh.refresh)
+app.command()(reference.reference)
 app.command()(rebuild.rebuild)
 app.command()(check.check)
 app.command()(backup.backup)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 RegistryOption = Annotated[
     str | None, typer.Option("--registry", metavar="URL", help="A database or server; else ENVSDK_REGISTRY.")
 ]
-PolicyLineage = Annotated[str, typer.Option("--policy", help="A policy lineage; else the reference.")]
 
 
 def open_local(url: str | None) -> LocalRegistry:

@@ -77,6 +77,11 @@ def ensure_lineage(session: Session, name: str) -> int:
     return row.id
 
 
+def reference_name(session: Session) -> str:
+    """Name of the reference lineage; empty until a policy was measured."""
+    return session.scalar(select(Lineage.name).where(Lineage.is_reference)) or UNCLAIMED
+
+
 def set_reference(session: Session, name: str) -> None:
     """Make ``name`` the lineage that pages show.
 

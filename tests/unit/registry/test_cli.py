@@ -107,6 +107,15 @@ def test_saved_queries_are_used_by_name(run, filled):
     assert run("query", "saved:shells", "--json")[1]["total"] == 1
 
 
+def test_the_reference_lineage_is_shown_and_chosen(run, filled, url, make_record):
+    with LocalRegistry(url) as registry:
+        registry.append([make_record(filled, False, lineage="other")])
+    assert run("reference", "--json")[1]["reference"] == "small"
+    assert run("reference", "other", "--json")[1]["reference"] == "other"
+    assert run("query", "tag:shell", "--json")[1]["items"][0]["n"] == 1
+    assert run("reference", "nobody", "--json")[0] == 2
+
+
 def test_rebuild_and_check_find_a_sound_registry(run, filled):
     assert run("rebuild", "--json")[1]["same"] is True
     assert run("check", "--deep", "--json") == (0, {"ok": True, "errors": [], "sound": True, "findings": []})
