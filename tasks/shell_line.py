@@ -14,6 +14,23 @@ from envsdk import AgentSpec, Budget, ContainerSpec, Draw, Example, family, veri
 from envsdk.sandboxes.base import Limits
 
 SKILLS = ("print", "look", "count", "table", "join")
+_EXAMPLES = {
+    "look": Example(user="List the files in the folder music.", assistant="ls music"),
+    "first": Example(user="Print the first line of the file plan.txt.", assistant="head -n 1 plan.txt"),
+    "count": Example(user="Print the number of lines of the file plan.txt.", assistant="wc -l < plan.txt"),
+    "print": Example(user="Print the word hello.", assistant="echo hello"),
+}
+
+
+def _agent(skill: str) -> AgentSpec:
+    """Four examples, that of the skill last: to a small model the last one weighs most (0.37 against 0.02 for print)."""
+    examples = sorted(_EXAMPLES, key=lambda name: (name == skill, list(_EXAMPLES).index(name)))
+    return AgentSpec(
+        protocol="command",
+        system="You write one shell command and nothing else.",
+        examples=tuple(_EXAMPLES[name] for name in examples),
+        stop=("\n",),
+    )
 
 
 @verifier
@@ -26,17 +43,7 @@ def prints(answer: str, *, expected: str) -> float:
 @family(
     verifier=prints,
     levels={"skill": SKILLS},
-    agent=AgentSpec(
-        protocol="command",
-        system="You write one shell command and nothing else.",
-        examples=(
-            Example(user="Print the word hello.", assistant="echo hello"),
-            Example(user="List the files in the folder music.", assistant="ls music"),
-            Example(user="Print the first line of the file plan.txt.", assistant="head -n 1 plan.txt"),
-            Example(user="Print the number of lines of the file plan.txt.", assistant="wc -l < plan.txt"),
-        ),
-        stop=("\n",),
-    ),
+    agent=_agent("print"),
     container=ContainerSpec(limits=Limits(cpus=1, memory_mib=256, pids=64)),
     budget=Budget(turns=1, reply_tokens=64, step_s=10, episode_s=120, verify_s=30, total_s=300),
     tags=("shell", "one-command"),
@@ -54,6 +61,7 @@ def shell_line(rng: random.Random, *, skill: str) -> Draw:
         wrong={"nothing": "true", "constant": "echo 0", **wrong},
         right={"with-newline-after": f"{command}; echo"},
         files=files,
+        agent=_agent(skill),
     )
 
 

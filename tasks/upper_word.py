@@ -25,12 +25,12 @@ def is_upper(answer: str, *, expected: str) -> float:
     levels={"words": (1, 3, 10, 40), "accents": (False, True)},
     agent=AgentSpec(
         protocol="answer",
-        system="You write the given words in capital letters and say nothing else.",
+        system="You write words in capital letters.",
         examples=(
-            Example(user="Write in capital letters: paper", assistant="PAPER"),
-            Example(user="Write in capital letters: window", assistant="WINDOW"),
-            Example(user="Write in capital letters: stone", assistant="STONE"),
-            Example(user="Write in capital letters: garden", assistant="GARDEN"),
+            Example(user="paper, in capital letters", assistant="PAPER"),
+            Example(user="window, in capital letters", assistant="WINDOW"),
+            Example(user="stone, in capital letters", assistant="STONE"),
+            Example(user="garden, in capital letters", assistant="GARDEN"),
         ),
         stop=("\n",),
     ),
@@ -49,7 +49,7 @@ def upper_word(rng: random.Random, *, words: int, accents: bool) -> Draw:
     text = " ".join(chosen)
     expected = text.upper()
     return Draw(
-        instruction=f"Write in capital letters: {text}",
+        instruction=f"{text}, in capital letters",
         params={"expected": expected},
         oracle=expected,
         wrong={"as-given": text, "one-letter": expected[:-1] + expected[-1].lower(), "chatty": f"Sure: {expected}"},
