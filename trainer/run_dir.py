@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -33,6 +34,7 @@ import tomlkit
 from envsdk.errors import UsageError
 from envsdk.files.jsonl import append_row, read_rows, write_rows
 from trainer.config import TrainConfig
+from trainer.ledger import STARTS
 
 RUN, CONFIG, METRICS, TIMELINE, TASKS, CHECKPOINTS, MODEL = (
     "run.json",
@@ -92,6 +94,16 @@ class RunDir:
         run = cls(path)
         run._facts = facts
         return run
+
+    def discard_unstarted(self) -> None:
+        """Remove the directory of a run that ended before its first episode: it holds nothing, and its name is free."""
+        starts = self.path / STARTS
+        if starts.exists() and starts.stat().st_size:
+            return
+        latest = self.path.parent / "latest"
+        if latest.is_symlink() and latest.readlink() == Path(self.path.name):
+            latest.unlink()
+        shutil.rmtree(self.path)
 
     @property
     def facts(self) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import typer
 
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, emit
-from envsdk.errors import UsageError
+from envsdk.errors import EnvsdkError, UsageError
 from trainer.cli.console import Lines
 from trainer.config import Resolved, TrainConfig, resolve
 from trainer.run_dir import CONFIG, RunDir
@@ -56,7 +56,11 @@ async def _train(config: TrainConfig, path: Path, *, resume: bool) -> dict[str, 
     if not config.query:
         raise UsageError("no tasks to train on: the query is empty", code="no_query", hint="--query 'status:learnable'")
     run = RunDir.open(path) if resume else RunDir.create(path, config, model=config.model)
-    return asdict(await run_training(config, run, say=Lines()))
+    try:
+        return asdict(await run_training(config, run, say=Lines()))
+    except EnvsdkError:
+        run.discard_unstarted()
+        raise
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -68,3 +68,24 @@ def test_a_metric_that_is_no_number_is_refused(tmp_path: Path) -> None:
     run = RunDir.create(tmp_path / "a", TrainConfig())
     with pytest.raises(StoreError):
         run.metrics({"step": 1, "loss": float("nan")})
+
+
+def test_a_run_that_started_no_episode_leaves_nothing_behind_and_its_name_free(tmp_path: Path) -> None:
+    run = RunDir.create(tmp_path / "a", TrainConfig())
+    run.discard_unstarted()
+    assert list(tmp_path.iterdir()) == []
+    RunDir.create(tmp_path / "a", TrainConfig())
+
+
+def test_a_run_with_an_episode_is_kept(tmp_path: Path) -> None:
+    run = RunDir.create(tmp_path / "a", TrainConfig())
+    (run.path / "dispatched.jsonl").write_text("{}\n")
+    run.discard_unstarted()
+    assert (run.path / "run.json").exists()
+
+
+def test_discarding_a_run_leaves_the_link_to_a_newer_one(tmp_path: Path) -> None:
+    older = RunDir.create(tmp_path / "a", TrainConfig())
+    RunDir.create(tmp_path / "b", TrainConfig())
+    older.discard_unstarted()
+    assert (tmp_path / "latest").readlink() == Path("b")
