@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
 from envsdk.home import BASE_IMAGE
 from envsdk.sandboxes.base import Limits, SandboxProvider, SandboxSpec
+from envsdk.spec.environ import resolve_env
 from envsdk.spec.model import Task
 
 Role = Literal["agent", "verifier"]
@@ -32,7 +34,11 @@ async def image_of(task: Task, provider: SandboxProvider, role: Role = "agent") 
 
 
 def box_spec(task: Task, image: str, *, role: Role = "agent", network: str = "") -> SandboxSpec:
-    """What to start. ``network`` is that of the episode's services; a verifier joins it only if it declares so."""
+    """What to start. ``network`` is that of the episode's services; a verifier joins it only if it declares so.
+
+    Raises:
+        UsageError: the container's environment takes a name from this machine that is not set (``env_missing``).
+    """
     container = task.spec.container
     mode = task.spec.verifier.network if role == "verifier" else container.network if container else "none"
     joins = bool(network) and (mode == "internal" or (role == "agent" and mode == "none"))
@@ -40,7 +46,7 @@ def box_spec(task: Task, image: str, *, role: Role = "agent", network: str = "")
         image=image,
         user=task.spec.agent.user,
         workdir=container.workdir if container else "/app",
-        env=tuple(sorted(container.env.items())) if container else (),
+        env=tuple(sorted(resolve_env(container.env, os.environ).items())) if container else (),
         limits=container.limits if container else Limits(),
         network="internal" if joins else "none" if mode == "internal" else mode,
         allowed_hosts=container.allowed_hosts if container else (),

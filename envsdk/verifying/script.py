@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
 from envsdk.episode.record import VerifierEvidence
-from envsdk.errors import SandboxError, VerifierError
+from envsdk.errors import EnvsdkError, SandboxError, UsageError, VerifierError
 from envsdk.files.output import collect
 from envsdk.sandboxes.base import ExecResult, Sandbox
+from envsdk.spec.environ import resolve_env
 from envsdk.spec.model import Task
 from envsdk.verifying import clock_shift
 from envsdk.verifying.results import RESULTS_DIR, TESTS_DIR, clear_results, fetch_results
@@ -34,19 +37,20 @@ async def run_script(
         PrerequisiteError: ``faketime`` is asked for and the library for it cannot be had on this machine.
     """
     start = time.monotonic()
-    variables = {**task.spec.verifier.env, **(env or {})}
-    if faketime:
-        variables |= clock_shift.variables(faketime)
+    shift = clock_shift.variables(faketime) if faketime else {}
+    verifier = task.spec.verifier
     try:
+        variables = {**resolve_env(verifier.env, os.environ), **(env or {}), **shift}
         if faketime:
             library, place = clock_shift.library()
             await sandbox.upload(library, place, user="root")
         await clear_results(sandbox)
         await sandbox.upload(task.root / "tests", TESTS_DIR, user="root")
-        await sandbox.exec(f"chmod 755 {TESTS_DIR} {TESTS_DIR}/test.sh", user="root", cwd="/", timeout_s=30)
+        ready = f"chmod 755 {TESTS_DIR} {TESTS_DIR}/test.sh && chown {shlex.quote(verifier.user)} {RESULTS_DIR}"
+        await sandbox.exec(ready, user="root", cwd="/", timeout_s=30)
         if before_start is not None:
             await before_start(sandbox)
-    except SandboxError as error:
+    except (SandboxError, UsageError) as error:
         return _machinery("upload_failed", error, start)
     workdir = task.spec.container.workdir if task.spec.container else sandbox.spec.workdir
     began = time.monotonic()
@@ -56,7 +60,7 @@ async def run_script(
             timeout_s=task.spec.budget.verify_s,
             cwd=workdir,
             env=variables,
-            user=task.spec.verifier.user,
+            user=verifier.user,
             output_cap_bytes=OUTPUT_CAP_BYTES,
         )
         found = [] if ended.timed_out or ended.channel_lost else await fetch_results(sandbox)
@@ -101,7 +105,7 @@ def judge(task: Task, ended: ExecResult, found: list[ResultFile], *, seconds: fl
     return Verdict("scored", reward.reward, reward.rewards, evidence=said, seconds=seconds, facts=facts)
 
 
-def _machinery(code: str, error: SandboxError, start: float) -> Verdict:
+def _machinery(code: str, error: EnvsdkError, start: float) -> Verdict:
     seconds = time.monotonic() - start
     evidence = VerifierEvidence(seconds=round(seconds, 3), error_code=code, message=str(error))
     return Verdict("error", code=code, evidence=evidence, seconds=seconds, facts={"code": code})

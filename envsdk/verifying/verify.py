@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from envsdk.episode.record import VerifierEvidence
-from envsdk.errors import SandboxError, VerifierError
+from envsdk.errors import EnvsdkError, SandboxError, UsageError, VerifierError
 from envsdk.sandboxes.base import Sandbox, SandboxProvider
 from envsdk.spec.model import Task
 from envsdk.verifying.artifacts import capture, place
@@ -79,7 +79,7 @@ async def _separate(
             box = await provider.acquire(spec, timeout_s=task.spec.budget.acquire_s)
             closing.push_async_callback(box.close)
             await place(box, artifacts)
-        except SandboxError as error:
+        except (SandboxError, UsageError) as error:
             return _not_ready(error, start)
         return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)
 
@@ -95,7 +95,7 @@ async def _shared(
     return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)
 
 
-def _not_ready(error: SandboxError, start: float) -> Verdict:
+def _not_ready(error: EnvsdkError, start: float) -> Verdict:
     """The verifier's box or files could not be made ready: no word of the verifier's."""
     seconds = time.monotonic() - start
     evidence = VerifierEvidence(seconds=round(seconds, 3), error_code="upload_failed", message=str(error))

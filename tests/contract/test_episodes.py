@@ -106,6 +106,17 @@ async def test_a_root_agent_that_removes_the_shell_is_graded_on_what_it_left(
     assert record.outcome.reward == 1.0
 
 
+@pytest.mark.parametrize("mode", ["separate", "shared"])
+async def test_a_verifier_that_is_not_root_can_write_its_reward_and_not_its_tests(
+    provider: SandboxProvider, tmp_path: Path, mode: str
+) -> None:
+    test = "#!/bin/sh\nif touch /tests/x 2>/dev/null; then echo 0; else echo 1; fi > /logs/verifier/reward.txt\n"
+    task = task_in(tmp_path, test=test, mode=mode, user="agent")
+    spec = task.spec.model_copy(update={"verifier": task.spec.verifier.model_copy(update={"user": "agent"})})
+    record = await run_episode(task.model_copy(update={"spec": spec}), NoopAgent(), provider)
+    assert said(record) == ("model_success", "finished", 1.0), record.evidence
+
+
 async def test_left_over_processes_cannot_write_the_reward(provider: SandboxProvider, tmp_path: Path) -> None:
     task = task_in(
         tmp_path, mode="shared", test="#!/bin/sh\nsleep 0.3\necho 0 > /logs/verifier/reward.txt\nsleep 0.3\n"

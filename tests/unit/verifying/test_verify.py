@@ -222,3 +222,21 @@ async def test_no_provider_is_the_callers_mistake(tmp_path: Path) -> None:
     with pytest.raises(VerifierError) as caught:
         await verify(script_task(tmp_path), EndState(), None)
     assert caught.value.code == "no_provider"
+
+
+async def test_environment_values_are_taken_from_the_machine_where_the_task_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIVEN", "1")
+    test = "#!/bin/sh\necho $A $B\necho 0 > /logs/verifier/reward.txt\n"
+    task = script_task(tmp_path, test=test, env={"A": "${GIVEN}", "B": "${ABSENT:-2}"})
+    assert (await verify(task, EndState(), FakeProvider())).evidence.stdout_tail.split() == ["1", "2"]
+
+
+async def test_a_name_that_is_not_set_is_no_word_of_the_verifiers(tmp_path: Path) -> None:
+    task = script_task(tmp_path, env={"A": "${NOBODY_SETS_THIS}"})
+    provider = FakeProvider()
+    verdict = await verify(task, EndState(), provider)
+    assert (verdict.status, verdict.code) == ("error", "upload_failed")
+    assert "NOBODY_SETS_THIS" in verdict.evidence.message
+    assert provider.open_count == 0
