@@ -40,6 +40,7 @@ def build(engine: Engine, archive: bytes, tag: str, log: Path, build_s: float, p
                 forcerm=True,
                 decode=True,
                 labels={"envsdk.kind": "image"},
+                timeout=max(1, int(build_s)),  # its own default is none at all, whatever the client's
             ):
                 _note(event, lines.write, progress)
                 failed = str(event.get("error", failed))
