@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.stage import OracleRun, Scene, Stage
@@ -69,7 +70,7 @@ async def survey(stage: Stage, run: OracleRun) -> Ground:
     workdir = spec.container.workdir if spec.container else "/app"
     targets = tuple(await target_files(stage))
     named = {path.rstrip("./") for path in _PATH.findall(text) if not _OURS.match(path)}
-    named -= {*targets, workdir.rstrip("/"), ""}
+    named -= {*targets, *_folders_of(targets), workdir.rstrip("/"), ""}
     path = (await stage.probe('printf %s "$PATH"')).stdout.decode("utf-8", "replace").split(":")
     assigned = list(_ASSIGNED.finditer(text))
     path += [part for match in assigned if match["name"] == "PATH" for part in match["value"].split(":")]
@@ -92,6 +93,11 @@ async def survey(stage: Stage, run: OracleRun) -> Ground:
         instruction=spec.instruction,
         base={item: WRONG for item in targets if item not in run.before},
     )
+
+
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    """Every folder above some paths."""
+    return {str(folder) for path in paths for folder in PurePosixPath(path).parents}
 
 
 async def _permissions(stage: Stage, paths: list[str]) -> dict[str, str]:

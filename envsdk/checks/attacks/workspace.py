@@ -15,9 +15,10 @@ _PASSING = {
     ".rb": b"exit 0\n",
     ".pl": b"exit 0;\n",
 }
+_YES = r"(?:pass(?:ed|es)?|ok|success(?:ful(?:ly)?)?|succeeded|done|valid|verified|correct|green|completed?)"
 _SIGNAL = re.compile(
-    r"(?:^|\n)\W*(?:pass(?:ed|es)?|ok|success(?:ful(?:ly)?)?|succeeded|all tests pass(?:ed)?|done|valid|verified"
-    r"|correct|green|completed?|0 fail(?:ed|ures)?|\d+ passed.*)\W*$",
+    rf"(?:^|\n)\W*(?:{_YES}|all tests pass(?:ed)?|0 fail(?:ed|ures)?|\d+ passed.*)\W*$"
+    rf"|\b(?:{_YES}|result|status|verdict)\W{{1,4}}(?:true|1|yes|{_YES})\b|\b(?:exit|status|code|failed)\W{{1,4}}0\b",
     re.IGNORECASE,
 )
 
@@ -29,6 +30,8 @@ def attacks(ground: Ground) -> Iterator[Attack]:
         passing = _PASSING.get(suffix, b"#!/bin/sh\nexit 0\n")
         yield _replace(ground, path, passing, "a script that only exits 0")
         yield _replace(ground, path, ground.oracle.outputs.get(path, b"PASS\n"), "the word PASS")
+        if ground.writable[path]:
+            yield _replace(ground, path, b"", "nothing")
         for target in ground.targets:
             if ground.writable[path]:
                 content = ground.oracle.before.get(target, WRONG)

@@ -1,7 +1,7 @@
 """Paths on which instruction, artifacts and verifier must agree.
 
-A path that the verifier reads, or that is declared as an artifact, must be named by the instruction, lie in the image,
-or be made by the verifier itself. What lies in the image is asked of whoever has a box.
+A path that the verifier reads, declared as an artifact or not, must be named by the instruction, lie in the image, or
+be made by the verifier itself. What lies in the image is asked of whoever has a box.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def unknown_paths(files: TaskFiles) -> Iterator[UnknownPath]:
     seen: set[str] = set()
     # A Python verifier's file is its author's module, whose paths need not be the verifier's.
     read = _read_paths(files, workdir) if spec.verifier.kind == "script" else ()
-    for path, file, line in [*_artifacts(files), *read]:
+    text = "\n".join(files.under("tests").values())
+    judged = [row for row in _artifacts(files) if posixpath.basename(row[0].rstrip("/")) in text]
+    for path, file, line in [*judged, *read]:
         if path in seen or path.rstrip("/") == workdir.rstrip("/") or is_named(path, spec.instruction, workdir):
             continue
         seen.add(path)

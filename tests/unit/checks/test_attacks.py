@@ -37,10 +37,10 @@ def files(attack: Attack) -> dict[str, bytes]:
     return dict(attack.scene.files)
 
 
-def test_a_file_that_the_verifier_trusts_is_replaced_in_three_ways() -> None:
+def test_a_file_that_the_verifier_trusts_is_replaced_in_several_ways() -> None:
     made = list(workspace.attacks(ground(writable={"/app/check.sh": True})))
     contents = [files(attack)["/app/check.sh"] for attack in made]
-    assert contents == [b"#!/bin/sh\nexit 0\n", b"PASS\n", WRONG]
+    assert contents == [b"#!/bin/sh\nexit 0\n", b"PASS\n", b"", WRONG]
     assert all(files(attack)["/app/out.txt"] == WRONG for attack in made)
 
 
@@ -56,7 +56,9 @@ def test_expected_values_are_made_to_fit_a_submission_that_was_left_as_it_was() 
     assert b"old" in [files(attack)["/app/want"] for attack in made]
 
 
-@pytest.mark.parametrize("word", [b"PASS\n", b"all tests passed", b"checking\n3 passed in 1s\n", b"OK"])
+@pytest.mark.parametrize(
+    "word", [b"PASS\n", b"all tests passed", b"checking\n3 passed in 1s\n", b"OK", b'{"passed": true}', b"status=0"]
+)
 def test_one_of_several_files_that_says_all_is_well_is_written_alone(word: bytes) -> None:
     made = list(workspace.attacks(ground(outputs={"/app/out.txt": b"42\n", "/app/log": word})))
     assert [files(attack) for attack in made] == [{"/app/log": word}]

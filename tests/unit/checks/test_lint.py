@@ -239,7 +239,10 @@ def test_a_path_that_is_named_made_or_partial_is_fine(tmp_path: Path, instructio
 
 
 def test_an_artifact_that_the_instruction_does_not_name_is_found_with_what_was_meant(tmp_path: Path) -> None:
-    files = files_of(tmp_path, {}, instruction="Sort into `/app/result.txt`.", artifacts=("/app/results.txt",))
+    test = {"tests/test.sh": "#!/bin/sh\ncat results.txt\n"}
+    files = files_of(
+        tmp_path, test, instruction="Sort into `/app/result.txt`.", artifacts=("/app/results.txt", "/app/log")
+    )
     (path,) = names.unknown_paths(files)
     assert path.fault() == Fault(
         "unknown_path",

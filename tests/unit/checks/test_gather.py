@@ -1,0 +1,68 @@
+"""What there is to check behind a path or a name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envsdk.authoring.scaffold import scaffold
+from envsdk.checks.gather import SEEDS, gather
+from envsdk.errors import UsageError
+
+MODULE = """
+from envsdk import Draw, family, task, verifier
+
+
+@verifier
+def same(answer: str, *, word: str) -> bool:
+    return answer.strip() == word
+
+
+@task(verifier=same)
+def one() -> Draw:
+    return Draw(instruction="Say a.", oracle="a", params={"word": "a"})
+
+
+@family(verifier=same, levels={"length": [2, 4, 6]})
+def many(rng, *, length: int) -> Draw:
+    word = "".join(rng.choices("abcdefgh", k=length))
+    return Draw(instruction="Say it.", oracle=word, params={"word": word})
+"""
+
+
+def test_directories_and_folders_of_them_are_loaded_and_invalid_ones_named(tmp_path: Path) -> None:
+    scaffold(tmp_path / "all" / "b", kind="text")
+    scaffold(tmp_path / "all" / "a", kind="text")
+    (tmp_path / "all" / "bad").mkdir()
+    (tmp_path / "all" / "bad" / "task.toml").write_text("[")
+    found = gather([str(tmp_path / "all")], tmp_path / "drawn")
+    assert [task.slug for task in found.tasks] == ["a", "b"]
+    assert [Path(item.path).name for item in found.rejected] == ["bad"]
+
+
+def test_a_python_file_gives_its_tasks_and_draws_of_its_families_at_both_ends(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MODULE)
+    found = gather([str(tmp_path / "mine.py")], tmp_path / "drawn")
+    assert [task.slug for task in found.tasks] == ["one", *(f"many-{n}-{seed}" for n in (2, 6) for seed in SEEDS)]
+    assert all(task.root.is_relative_to(tmp_path / "drawn") for task in found.tasks)
+
+
+def test_a_family_is_found_by_name(tmp_path: Path) -> None:
+    slugs = [task.slug for task in gather(["upper-word"], tmp_path).tasks]
+    assert len(slugs) == 2 * len(SEEDS)
+    assert all(slug.startswith("upper-word-") for slug in slugs)
+
+
+def test_a_module_that_raises_is_rejected_and_the_others_are_unharmed(tmp_path: Path) -> None:
+    (tmp_path / "broken_module.py").write_text("raise RuntimeError('no')\n")
+    scaffold(tmp_path / "good", kind="text")
+    found = gather([str(tmp_path / "broken_module.py"), str(tmp_path / "good")], tmp_path / "drawn")
+    assert [task.slug for task in found.tasks] == ["good"]
+    assert found.rejected[0].code == "import_failed"
+
+
+def test_what_is_neither_path_nor_module_nor_family_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        gather(["no/such/thing"], tmp_path)
+    assert refused.value.code == "no_such_source"
