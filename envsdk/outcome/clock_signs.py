@@ -27,13 +27,21 @@ def host_idle(facts: Facts) -> bool:
     return (facts.host.probe_s is not None or facts.host.cpu_pressure is not None) and not overloaded(facts)
 
 
+def _budget_s(facts: Facts) -> float | None:
+    """The budget of the clock that ran out: the verifier's, a step's or the episode's."""
+    clocks, command, verifier = facts.clocks.budget_s, facts.command.budget_s, facts.verifier.budget_s
+    if facts.verifier.status == "timeout":
+        return verifier or clocks
+    return command or clocks if facts.ended_by == "step_deadline" else clocks or command
+
+
 @sign
 def clock_jumped(facts: Facts) -> bool:
     """The wall clock ran away from the monotonic one, and by the latter the deadline had not come."""
     clocks = facts.clocks
     if clocks.wall_s is None or clocks.monotonic_s is None:
         return False
-    budget = clocks.budget_s or facts.command.budget_s
+    budget = _budget_s(facts)
     apart = abs(clocks.wall_s - clocks.monotonic_s)
     if budget is None:
         return apart > max(1.0, CLOCK_JUMP_SHARE * max(abs(clocks.wall_s), abs(clocks.monotonic_s)))
@@ -43,11 +51,10 @@ def clock_jumped(facts: Facts) -> bool:
 @sign
 def queue_counted(facts: Facts) -> bool:
     """The deadline counted time in the harness's queue: what ran alone was within the budget."""
-    clocks = facts.clocks
-    if clocks.queued_s is None or clocks.ran_s is None:
+    clocks, budget = facts.clocks, _budget_s(facts)
+    if clocks.queued_s is None or clocks.ran_s is None or budget is None:
         return False
-    budget = clocks.budget_s or facts.command.budget_s
-    return budget is not None and clocks.ran_s < budget * (1 - CLOCK_JUMP_SHARE) and clocks.queued_s > clocks.ran_s
+    return clocks.ran_s < budget * (1 - CLOCK_JUMP_SHARE) and clocks.queued_s > 0
 
 
 def _held(facts: Facts) -> tuple[float, float, float, float]:

@@ -7,11 +7,16 @@ printed, at its text, or at an exit status that the model's own command chose. M
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from envsdk.outcome.facts import Facts
 
 LIMIT_REACHED = 0.98
+_HOST_GONE = re.compile(
+    r"(host|node|machine|vm|instance)_?(lost|gone|down|died|dead|vanished|reboot|terminated|reclaim|preempt)|preempt|evict",
+    re.IGNORECASE,
+)
 
 Sign = Callable[[Facts], bool]
 SIGNS: dict[str, Sign] = {}
@@ -83,7 +88,7 @@ def sandbox_expired(facts: Facts) -> bool:
 def host_lost(facts: Facts) -> bool:
     """The whole machine went away."""
     by_provider = facts.kill.by == "provider" and _target(facts, "host", "node", "machine", "instance", "vm")
-    return by_provider or _kind(facts, "host_lost", "host_gone", "host_unreachable", "node_lost", "preempt")
+    return by_provider or (facts.exception is not None and _HOST_GONE.search(facts.exception.kind or "") is not None)
 
 
 # --- whose limit was hit ---

@@ -388,6 +388,32 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str, str]] = {
         "infra_failure",
         "host_overload",
     ),
+    "the verifier's clock counted the queue": (
+        {
+            "phase": "verify",
+            "ended_by": "final_answer",
+            "clocks": {"budget_s": 900, "queued_s": 57, "ran_s": 3},
+            "verifier": {"status": "timeout", "seconds": 60, "budget_s": 60, "runs": 2},
+            "control": QUICK,
+        },
+        "infra_failure",
+        "harness_error",
+    ),
+    "the machine was taken back": (
+        {**LOST, "ended_by": "exception", "exception": {"kind": "node_preempted"}},
+        "infra_failure",
+        "host_lost",
+    ),
+    "a host that cannot be reached is a matter of the network": (
+        {**LOST, "ended_by": "exception", "exception": {"kind": "host_unreachable"}},
+        "infra_failure",
+        "network",
+    ),
+    "a call that got no answer on a busy host": (
+        {**LOST, "ended_by": "exception", "exception": {"kind": "exec_timeout"}, "host": {"probe_s": 30.0}},
+        "infra_failure",
+        "host_overload",
+    ),
     "one failure is not two": (
         {"phase": "verify", "ended_by": "final_answer", "verifier": CRASH, "control": QUICK},
         "infra_failure",
