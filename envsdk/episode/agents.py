@@ -6,7 +6,7 @@ An agent says how its acting ended (`AgentEnd`), as facts; it never judges. It m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -167,7 +167,8 @@ async def store_answer(task: Task, sandbox: Sandbox | None, answer: bytes) -> No
 
 def observe(result: ExecResult) -> str:
     """A command's end as the model reads it: output decoded with replacement and capped, then how it ended."""
-    shown = collect([result.stdout, result.stderr], cap_bytes=OBSERVATION_CAP_BYTES).shown()
+    kept = collect([result.stdout, result.stderr], cap_bytes=OBSERVATION_CAP_BYTES)
+    shown = replace(kept, total_bytes=max(kept.total_bytes, result.total_bytes)).shown()
     if result.timed_out:
         how = "the command was stopped at its time limit"
     elif result.signal is not None:

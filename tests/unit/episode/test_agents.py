@@ -67,6 +67,7 @@ async def test_an_answer_is_stored_as_given(tmp_path: Path) -> None:
         (ExecResult(exit_code=2, stdout=b"a", stderr=b"b"), "ab\n[exit code 2]"),
         (ExecResult(exit_code=None, signal=9), "[killed by signal 9]"),
         (ExecResult(exit_code=None, signal=9, timed_out=True), "[the command was stopped at its time limit]"),
+        (ExecResult(exit_code=0, stdout=b"ab", total_bytes=1002), "ab\n[... 1000 bytes left out ...]\n[exit code 0]"),
         (ExecResult(exit_code=0, stdout="é".encode()[:1]), "\ufffd\n[exit code 0]"),
     ],
 )
