@@ -260,11 +260,15 @@ def _memory_mib(pid: int) -> float:
     return 0.0
 
 
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
+
+
 async def idle_docker(provider: DockerProvider, image: str) -> list[Row]:
     box = await provider.start(SandboxSpec(image=image), 60.0)
     described = await provider.engine.call(provider.engine.api.inspect_container, box.id)
     helper = int(described["State"]["Pid"])
-    shim = int(Path(f"/proc/{helper}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[1])
+    shim = _parent(helper)
     ours, engines = _memory_mib(helper), _memory_mib(shim)
     await box.close()
     return [
@@ -279,7 +283,7 @@ async def idle_docker(provider: DockerProvider, image: str) -> list[Row]:
 
 
 async def _bare_start(provider: BubblewrapProvider, image: str) -> None:
-    """bubblewrap alone on the same tree, read-only, no limits, no filter, no overlay: the floor of the tool itself."""
+    """Bubblewrap alone on the same tree, read-only, no limits, no filter, no overlay: the floor of the tool itself."""
     known = provider.store.image(image)
     assert known is not None
     tree = provider.store.layer(known.layers[0])

@@ -2,8 +2,8 @@
 
     python benchmarks/sandboxes.py [--json] [--only NAME,...]
 
-Each figure alternates ours and the floor where there is one, so that what else the machine does hits both. Peers' times are
-those measured earlier on the same kind of machine and image (SWE-ReX 1.4.0, verifiers 0.4.0): they are quoted, not run.
+Each figure alternates ours and the floor where there is one, so that what else the machine does hits both. Peers' times
+are those measured earlier on the same kind of machine and image (SWE-ReX 1.4.0, verifiers 0.4.0): quoted, not run.
 """
 
 from __future__ import annotations

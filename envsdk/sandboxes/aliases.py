@@ -1,8 +1,8 @@
 """Which local image stands for a wanted one, so that machines without a registry work.
 
 ``ENVSDK_IMAGE_ALIASES`` is ``wanted=local,...``; a wanted name may end in ``*``. Aliases from it bind always; the
-built-in ones (`FALLBACKS`, tried in order) only where the wanted image is neither here nor to be pulled. What was used is
-recorded with the episode.
+built-in ones (`FALLBACKS`, tried in order) only where the wanted image is neither here nor to be pulled. What was used
+is recorded with the episode.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def look_up(wanted: str, aliases: Mapping[str, T]) -> T | None:
 
 
 def wanted_bases(dockerfile: str) -> list[str]:
-    """Images the Dockerfile starts from, in order, defaults of ``ARG`` filled in; not its own stages, nor ``scratch``."""
+    """Images the Dockerfile starts from, in order, ``ARG`` defaults filled in; its own stages and scratch are none."""
     args: dict[str, str] = {}
     stages: set[str] = set()
     found: list[str] = []

@@ -124,7 +124,8 @@ class Sandbox(Protocol):
     """One running sandbox.
 
     `exec` takes a shell string (run by ``/bin/sh -c``) or an argument list. Paths are absolute, inside the sandbox.
-    Raises `SandboxError` for failures of the machinery only; `read` of a missing file raises it with code ``no_such_file``.
+    Raises `SandboxError` for failures of the machinery only; `read` of a missing file raises it with the code
+    ``no_such_file``.
     """
 
     id: str

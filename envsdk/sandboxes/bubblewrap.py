@@ -117,7 +117,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         self, spec: SandboxSpec, layers: tuple[str, ...], env: Mapping[str, str], timeout_s: float
     ) -> BubblewrapSandbox:
         running, channel = await self.start_layers(spec, layers)
-        box = BubblewrapSandbox(self, running, spec, channel, layers, dict(env))
+        box = BubblewrapSandbox(self, running, spec, channel, layers=layers, image_env=dict(env))
         try:
             await box.hello(timeout_s=timeout_s)
         except SandboxError as error:
@@ -144,7 +144,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
             raise
 
     def keep(self, layers: tuple[str, ...], *, until_unused: bool = False) -> Snapshot:
-        """Name a stack of frozen layers; the top one lives as long as this provider, or until its last sandbox closes."""
+        """Name a stack of frozen layers; the top one lives as long as we do, or until its last sandbox closes."""
         self._snapshots[layers[-1]] = layers
         if until_unused:
             self._transient.add(layers[-1])

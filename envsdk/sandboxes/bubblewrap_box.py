@@ -53,7 +53,7 @@ class Running:
 
 
 def arguments(
-    spec: SandboxSpec, folder: Path, options: str, network: list[str], group: cgroups.Group | None, filter_fd: int
+    spec: SandboxSpec, folder: Path, options: str, *, network: list[str], group: cgroups.Group | None, filter_fd: int
 ) -> list[str]:
     """The command line: launcher, then bubblewrap, then the helper as first process."""
     rootless = os.geteuid() != 0
@@ -130,7 +130,7 @@ async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tu
     ours.setblocking(False)
     try:
         process = subprocess.Popen(  # noqa: ASYNC220 - vfork and exec, about a millisecond, and no thread to outlive
-            arguments(spec, folder, options, network, group, filter_fd),
+            arguments(spec, folder, options, network=network, group=group, filter_fd=filter_fd),
             stdin=theirs.fileno(),
             stdout=theirs.fileno(),
             stderr=errors,
@@ -165,7 +165,7 @@ async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tu
 
 
 async def end(running: Running) -> None:
-    """Wait until the processes are gone (the channel is closed, so they end), then free the group and the descriptor."""
+    """Wait until the processes are gone (the channel is closed, so they end), then free what the sandbox held."""
     try:
         async with asyncio.timeout(_END_S):
             await running.ended.wait()
@@ -175,8 +175,8 @@ async def end(running: Running) -> None:
                 os.kill(pid, signal.SIGKILL)
         await running.ended.wait()
     until = time.monotonic() + _END_S
-    while running.group is not None and not running.group.remove() and time.monotonic() < until:
-        await asyncio.sleep(0.002)
+    while running.group is not None and not running.group.remove() and time.monotonic() < until:  # noqa: ASYNC110
+        await asyncio.sleep(0.002)  # the kernel tells nobody when a group became empty
     os.close(running.errors)
 
 
@@ -189,6 +189,7 @@ class BubblewrapSandbox(KeptSandbox):
         running: Running,
         spec: SandboxSpec,
         channel: Channel,
+        *,
         layers: tuple[str, ...],
         image_env: dict[str, str],
     ) -> None:

@@ -26,7 +26,7 @@ from envsdk.sandboxes.base import Limits, SandboxSpec
 from envsdk.sandboxes.bubblewrap_copy import copy_in, copy_tree, export_tree
 from envsdk.sandboxes.bubblewrap_store import PREFIX, TreeImage
 from envsdk.sandboxes.context import Context, read_context
-from envsdk.sandboxes.dockerfile import assignments, command_words, copy_of, expand, parse
+from envsdk.sandboxes.dockerfile import Step, assignments, command_words, copy_of, expand, parse
 from envsdk.sandboxes.kept import DEFAULT_PATH
 from envsdk.sandboxes.progress import Progress, silent
 
@@ -180,7 +180,7 @@ class TreeImages:
                     self._progress(title)
                     lines.write(f"--> {title}\n".encode())
                     if step.word == "RUN":
-                        await self._run(box, build, step.body or step.text, step.body is not None, log, context)
+                        await self._run(box, build, step, log=log, context=context)
                     elif step.word in {"COPY", "ADD"}:
                         await copy_in(box, context, copy_of(step, build.values), build.workdir, word=step.word)
                     elif step.word == "WORKDIR":
@@ -207,9 +207,8 @@ class TreeImages:
             )
         )
 
-    async def _run(
-        self, box: BubblewrapSandbox, build: _Build, text: str, is_block: bool, log: Path, context: Context
-    ) -> None:
+    async def _run(self, box: BubblewrapSandbox, build: _Build, step: Step, *, log: Path, context: Context) -> None:
+        words = command_words(step.text) if step.body is None else ["/bin/sh", "-c", step.body]
         tail: list[bytes] = []
         with log.open("ab") as lines:
 
@@ -219,7 +218,7 @@ class TreeImages:
                 del tail[:-8]
 
             ended = await box.exec(
-                ["/bin/sh", "-c", text] if is_block else command_words(text),
+                words,
                 timeout_s=24 * 3600.0,
                 cwd=build.workdir,
                 env=build.values,
@@ -230,7 +229,7 @@ class TreeImages:
         if not ended.ok:
             said = b"".join(tail)[-600:].decode("utf-8", "replace").strip()
             raise SandboxError(
-                f"the Dockerfile does not build: RUN {text[:80]!r} ended with {ended.exit_code}: {said}",
+                f"the Dockerfile does not build: line {step.line}, RUN, ended with {ended.exit_code}: {said}",
                 code="build_failed",
                 hint=f"the whole log is in {log}",
                 where=str(context.root),

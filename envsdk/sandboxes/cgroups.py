@@ -1,7 +1,7 @@
 """A control group per bubblewrap sandbox, version 1 or 2, where this process may make one.
 
-Where it may not (an ordinary user without delegation), there is no group: limits are then per process (rlimits), counters
-are `None`, and the provider's `describe` says so.
+Where it may not (an ordinary user without delegation), there is no group: limits are then per process (rlimits),
+counters are `None`, and the provider's `describe` says so.
 """
 
 from __future__ import annotations

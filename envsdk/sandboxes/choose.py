@@ -20,8 +20,8 @@ def provider_names() -> list[str]:
 def open_provider(name: str | None = None, **options: Any) -> SandboxProvider:
     """A sandbox back end by name, or the first of `PREFERENCE` that works on this machine.
 
-    Raises `UsageError` (``unknown_sandbox``) for a name nobody registered, and `PrerequisiteError` where the named one, or
-    with no name any (``no_sandbox``), cannot run here. Options are the provider's own.
+    Raises `UsageError` (``unknown_sandbox``) for a name nobody registered, and `PrerequisiteError` where the named one,
+    or with no name any (``no_sandbox``), cannot run here. Options are the provider's own.
     """
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name is not None:

@@ -1,8 +1,8 @@
 """The watcher that ends a sandbox's processes when what it wrote passed its disk limit.
 
-For storage without a quota. A single file is held by RLIMIT_FSIZE already; this holds the sum. The overshoot is what can
-be written between two looks. Sandboxes are looked at only while the file system they write to fills up, so that idle ones
-cost nothing.
+For storage without a quota. A single file is held by RLIMIT_FSIZE already; this holds the sum. The overshoot is what
+can be written between two looks. Sandboxes are looked at only while the file system they write to fills up, so that
+idle ones cost nothing.
 """
 
 from __future__ import annotations

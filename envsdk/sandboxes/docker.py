@@ -96,7 +96,7 @@ class DockerProvider(PooledProvider[DockerSandbox]):
                 channel = await self.engine.attach(container)
                 await self.engine.call(api.start, container)
                 env = dict(pair.split("=", 1) for pair in config.get("Env") or [] if "=" in pair)
-                box = DockerSandbox(self, container, image, spec, channel, env)
+                box = DockerSandbox(self, container, spec, channel, image=image, image_env=env)
                 await box.hello(timeout_s=max(0.1, timeout_s - (time.monotonic() - began)))
         except TimeoutError as error:
             await self._drop(container)

@@ -25,9 +25,10 @@ class DockerSandbox(KeptSandbox):
         self,
         provider: DockerProvider,
         container: str,
-        image: str,
         spec: SandboxSpec,
         channel: Channel,
+        *,
+        image: str,
         image_env: dict[str, str],
     ) -> None:
         super().__init__(container, spec, channel, image_env)

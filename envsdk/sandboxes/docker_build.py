@@ -20,10 +20,10 @@ from envsdk.sandboxes.progress import Progress
 NO_END = "no end after"
 
 
-def build(engine: Engine, archive: bytes, tag: str, log: Path, build_s: float, progress: Progress) -> str:
+def build(engine: Engine, archive: bytes, tag: str, *, log: Path, build_s: float, progress: Progress) -> str:
     """Build and tag; returns what went wrong, or an empty string. Blocks for at most ``build_s`` seconds, about.
 
-    The engine gives a build up when its reader hangs up, so the connection is this build's own and is closed at its end.
+    The engine gives a build up when its reader hangs up, so the connection is the build's own and is closed at its end.
     """
     until = time.monotonic() + build_s
     client = engine.another_client(timeout_s=max(1, int(build_s)))

@@ -132,7 +132,7 @@ class Engine:
     def _attach_socket(self, container: str) -> socket.socket:
         if self.api.base_url.startswith(("https://", "http+docker://ssh")):
             raise PrerequisiteError(
-                f"the engine at {self.api.base_url} is reached over TLS or SSH, which the kept channel does not support",
+                f"the engine at {self.api.base_url} is reached over TLS or SSH, which the kept channel cannot use",
                 code="engine_transport",
                 hint="forward its socket to this machine and set DOCKER_HOST=unix://...",
             )

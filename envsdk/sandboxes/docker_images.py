@@ -140,7 +140,9 @@ class DockerImages:
 
     async def _build(self, context: Context, used: Mapping[str, str], tag: str, build_s: float, log: Path) -> None:
         archive = await asyncio.to_thread(context_archive, context, aliases.rewrite(context.dockerfile, used))
-        failed = await self._engine.call(build, self._engine, archive, tag, log, build_s, self._progress)
+        failed = await self._engine.call(
+            build, self._engine, archive, tag, log=log, build_s=build_s, progress=self._progress
+        )
         if failed:
             raise SandboxError(
                 f"the Dockerfile does not build: {failed}",

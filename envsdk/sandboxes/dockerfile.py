@@ -37,36 +37,43 @@ def parse(dockerfile: str) -> list[Step]:
     at = 0
     while at < len(lines):
         first = at
-        text = lines[at].strip()
-        at += 1
-        if not text or text.startswith("#"):
-            continue
-        while text.endswith("\\") and at < len(lines):
-            following = lines[at].strip()
-            at += 1
-            text = text[:-1] + ("" if following.startswith("#") else f"\n{following}")
-            if following.startswith("#"):
-                text += "\\"
+        text, at = _joined(lines, at)
         word, _, rest = text.partition(" ")
         word = word.upper()
-        if word in _PASSED_OVER:
+        if not text or text.startswith("#") or word in _PASSED_OVER:
             continue
         if word not in _KNOWN:
             raise _unsupported(first, f"instruction {word}")
-        body: str | None = None
-        if word == "RUN" and (marker := re.match(r"<<-?[\"']?(\w+)[\"']?\s*$", rest.strip())):
-            block = []
-            while at < len(lines) and lines[at].strip() != marker[1]:
-                block.append(lines[at])
-                at += 1
-            at += 1
-            body = "\n".join(block) + "\n"
         if word == "FROM" and any(step.word == "FROM" for step in steps):
             raise _unsupported(first, "a second stage")
+        body, at = _here_document(rest, lines, at) if word == "RUN" else (None, at)
         steps.append(Step(first + 1, word, rest.strip(), body))
     if not any(step.word == "FROM" for step in steps):
         raise SandboxError("the Dockerfile has no FROM", code="dockerfile_invalid")
     return steps
+
+
+def _joined(lines: list[str], at: int) -> tuple[str, int]:
+    """The instruction that starts at a line, its continuations joined, and the number of the line after it."""
+    text = lines[at].strip()
+    at += 1
+    while text.endswith("\\") and not text.startswith("#") and at < len(lines):
+        following = lines[at].strip()
+        at += 1
+        if not following.startswith("#"):
+            text = f"{text[:-1]}\n{following}"
+    return text, at
+
+
+def _here_document(rest: str, lines: list[str], at: int) -> tuple[str | None, int]:
+    marker = re.match(r"<<-?[\"']?(\w+)[\"']?\s*$", rest.strip())
+    if marker is None:
+        return None, at
+    block = []
+    while at < len(lines) and lines[at].strip() != marker[1]:
+        block.append(lines[at])
+        at += 1
+    return "\n".join(block) + "\n", at + 1
 
 
 def _unsupported(line: int, what: str) -> SandboxError:

@@ -1,6 +1,7 @@
 """The wire between a sandbox's owner and the helper inside: frames, requests, and a stream of bytes cut into frames.
 
-A frame is ``nonce[16] type[1] id[4] length[4] payload[length]``, little-endian; ``helper/helper.c`` documents each type.
+A frame is ``nonce[16] type[1] id[4] length[4] payload[length]``, little-endian; ``helper/helper.c`` says what each type
+means.
 A frame whose nonce is not ours was not written by the helper: `FrameError`, and the channel is lost.
 Pure functions and one incremental parser; nothing here does I/O.
 """

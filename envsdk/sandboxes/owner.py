@@ -67,8 +67,8 @@ def labels() -> dict[str, str]:
 def may_reap(owner_text: str, lease_until: str, *, now: float | None = None) -> bool:
     """Whether what carries these labels may be removed.
 
-    Its owner ran on this boot of this machine and is dead, or ran on another boot of it or another machine and the lease
-    is over. A living owner's things are never reaped, whatever the lease says.
+    Its owner ran on this boot of this machine and is dead, or ran on another boot or machine and the lease is over. A
+    living owner's things are never reaped, whatever the lease says.
     """
     owner = Owner.parse(owner_text)
     if owner is not None and owner.boot == boot_id():

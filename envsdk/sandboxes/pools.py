@@ -2,8 +2,8 @@
 
 A pool's key is a hash of the whole `SandboxSpec` (image, resources, network, user, ...). Its target follows measured
 demand: takes per second, times what a start takes, with a margin; `prewarm` raises it for a while. A sandbox is probed
-before it is handed out, closed when it grew old, and never comes back after use. All pools of a provider share one budget
-of idle sandboxes and one queue of starts, first come, first served.
+before it is handed out, closed when it grew old, and never comes back after use. All pools of a provider share one
+budget of idle sandboxes and one queue of starts, first come, first served.
 
 Not promised: a warm sandbox. An empty pool starts one for its caller at once.
 """

@@ -1,9 +1,9 @@
 """The system-call filter of bubblewrap sandboxes, as classic BPF made here: no library, no compiler.
 
-Refused with EPERM is what reaches beyond a sandbox and no ordinary program needs: mounts and namespaces, kernel modules,
-keys, bpf, perf, clocks, reboot, raw I/O ports, file handles, io_uring; also new user namespaces through clone, and the
-terminal ioctls that push input. A foreign architecture's calls get ENOSYS, and so does clone3, whose flags a filter cannot
-see (C libraries then fall back to clone).
+Refused with EPERM is what reaches beyond a sandbox and no ordinary program needs: mounts and namespaces, kernel
+modules, keys, bpf, perf, clocks, reboot, raw I/O ports, file handles, io_uring; also new user namespaces through clone,
+and the terminal ioctls that push input. A foreign architecture's calls get ENOSYS, and so does clone3, whose flags a
+filter cannot see (C libraries then fall back to clone).
 """
 
 from __future__ import annotations

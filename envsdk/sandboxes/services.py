@@ -3,9 +3,9 @@
     async with start_services(task, provider) as group:
         box = await provider.acquire(SandboxSpec(image=..., network="internal", join=group.network))
 
-Each service runs its command as a child of the helper in a sandbox of its own, so its log is kept (the last part of it)
-and its end is known. Services are fresh for each group: episodes never share one. Health is asked inside the service, by
-the declared command, or by whether its port is listened to.
+Each service runs its command as a child of the helper in a sandbox of its own, so its log is kept (the last part of
+it) and its end is known. Services are fresh for each group: episodes never share one. Health is asked inside the
+service, by the declared command, or by whether its port is listened to.
 
 Not promised: an order among services, or that one that ended is started again.
 """

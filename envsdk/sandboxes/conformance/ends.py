@@ -76,7 +76,7 @@ async def check_deadline_spares_others(bench: Bench) -> None:
 
 
 async def check_background_children(bench: Bench) -> None:
-    """A command ends when its main process does; a child that holds its output open neither delays it nor dies of it."""
+    """A command ends with its main process; a child that holds its output open neither delays it nor dies of it."""
     box = await bench.box()
     began = time.monotonic()
     result = await box.exec("(sleep 1.5; echo late; echo alive > /app/late) & echo done")

@@ -37,7 +37,7 @@ class Finding:
 
 
 async def run(provider: SandboxProvider, image: str, names: Iterable[str] | None = None) -> list[Finding]:
-    """Run the named checks (all by default) one after another, each in sandboxes of its own that are closed after it."""
+    """Run the named checks (by default all) in turn, each in sandboxes of its own that are closed after it."""
     findings = []
     for name in CHECKS if names is None else names:
         began = time.monotonic()

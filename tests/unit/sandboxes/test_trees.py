@@ -1,3 +1,4 @@
+import contextlib
 import os
 import struct
 from pathlib import Path
@@ -24,7 +25,7 @@ def listing(root: Path) -> dict[str, object]:
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
         if path.is_symlink():
-            found[name] = ("link", os.readlink(path))
+            found[name] = ("link", str(path.readlink()))
         elif path.is_dir():
             found[name] = "folder"
         else:
@@ -92,10 +93,8 @@ def test_a_file_replaces_a_link_of_the_same_name(tmp_path: Path) -> None:
 
 @given(st.binary(max_size=60))
 def test_garbage_is_refused_and_never_hangs(data: bytes) -> None:
-    try:
-        list(entries(data))
-    except SandboxError as error:
-        assert error.code == "bad_tree"
+    with contextlib.suppress(SandboxError):
+        assert sum(len(content) for *_, content in entries(data)) <= len(data)
 
 
 @given(st.integers(1, 200))
