@@ -15,41 +15,41 @@ FEW_SCORES = 2**21
 """Score entries up to which plain products are taken: 8 MiB of float32 for each call and layer."""
 
 
-def attend(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, *, mask_TK: Tensor | None, scale: float | None) -> Tensor:
+def attend(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, *, mask: Tensor | None, scale: float | None) -> Tensor:
     """[S, H, T, D] attention of S sequences; H query heads share G key heads.
 
     Args:
         q_SHTD: queries of T tokens.
         k_SGKD: keys of K tokens.
         v_SGKD: values of K tokens.
-        mask_TK: who attends to whom; `None`: causal, T = K.
+        mask: [T, K] or [S, 1, T, K], True where a token attends; `None`: causal, T = K.
         scale: of the scores; `None`: 1 / sqrt(D).
     """
     sequences, heads, queries, width = q_SHTD.shape
     scores = sequences * heads * queries * k_SGKD.shape[2]
     if q_SHTD.device.type == "cpu" and scores <= FEW_SCORES:
-        return _by_products(q_SHTD, k_SGKD, v_SGKD, mask_TK, width**-0.5 if scale is None else scale)
+        return _by_products(q_SHTD, k_SGKD, v_SGKD, mask, width**-0.5 if scale is None else scale)
     return scaled_dot_product_attention(
         q_SHTD,
         k_SGKD,
         v_SGKD,
-        attn_mask=mask_TK,
-        is_causal=mask_TK is None,
+        attn_mask=mask,
+        is_causal=mask is None,
         scale=scale,
         enable_gqa=heads != k_SGKD.shape[1],
     )
 
 
-def _by_products(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, mask_TK: Tensor | None, scale: float) -> Tensor:
+def _by_products(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, mask: Tensor | None, scale: float) -> Tensor:
     sequences, heads, queries, width = q_SHTD.shape
     groups = k_SGKD.shape[1]
     wide = torch.float64 if q_SHTD.dtype == torch.float64 else torch.float32
-    if mask_TK is None:
-        mask_TK = torch.ones(queries, queries, dtype=torch.bool, device=q_SHTD.device).tril()
+    if mask is None:
+        mask = torch.ones(queries, queries, dtype=torch.bool, device=q_SHTD.device).tril()
     # Query heads that share a key head stand below one another, so that each product is one call for all of them.
     q_BQD = q_SHTD.reshape(sequences * groups, -1, width).to(wide) * scale
-    k_BKD, v_BKD = k_SGKD.flatten(0, 1), v_SGKD.flatten(0, 1)
+    k_BKD, v_BKD = k_SGKD.reshape(sequences * groups, -1, width), v_SGKD.reshape(sequences * groups, -1, width)
     scores_BQK = torch.bmm(q_BQD, k_BKD.to(wide).transpose(1, 2))
-    scores_BRTK = scores_BQK.view(sequences * groups, heads // groups, queries, -1)
-    weights_BQK = scores_BRTK.masked_fill(~mask_TK, -torch.inf).softmax(dim=-1).flatten(1, 2)
-    return torch.bmm(weights_BQK.to(v_BKD.dtype), v_BKD).view(sequences, heads, queries, width)
+    scores_SHTK = scores_BQK.view(sequences, heads, queries, -1).masked_fill(~mask, -torch.inf)
+    weights_BQK = scores_SHTK.softmax(dim=-1).view_as(scores_BQK).to(v_BKD.dtype)
+    return torch.bmm(weights_BQK, v_BKD).view(sequences, heads, queries, width)

@@ -16,18 +16,17 @@ from trainer.sample import TrainSample
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """Segments of the row that follow the same path, adjacent in it; none of them sees another.
+    """Segments of about one length at one depth of the tree, adjacent in the row; none of them sees another.
 
     Attributes:
-        lengths: tokens of each, in row order; those that others go on from come first.
-        path: numbers of the segments before them, from the first token on. A number counts the segments that others go
-            on from, in the order of the row.
-        parents: how many of ``lengths``, from the first, others go on from.
+        lengths: tokens of each, in row order.
+        shared: tokens at the start of the row that all of them see: the root, unless this is the root itself.
+        paths: for each, the places in the row (start, end) of what else it sees, from the first token on.
     """
 
     lengths: tuple[int, ...]
-    path: tuple[int, ...]
-    parents: int
+    shared: int
+    paths: tuple[tuple[tuple[int, int], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class PackedRow:
     Attributes:
         samples: [B] as given.
         ids, positions: [N] token and its position in its samples.
-        siblings: the row in pieces, and who may attend to whom; a path's segments stand before what follows it.
+        siblings: the row in pieces, and who may attend to whom; the root, if it is not empty, is the first piece alone.
         predictors: [M] place in the row whose output predicts the trained token.
         targets: [M] id of the trained token.
     """
@@ -50,6 +49,10 @@ class PackedRow:
     targets: tuple[int, ...]
 
 
+_Placed = tuple[Segment, tuple[tuple[int, int], ...]]
+"""A segment and the places in the row of its path below the root."""
+
+
 def pack(samples: Sequence[TrainSample]) -> PackedRow:
     """Lay out at least one sample in one row."""
     root = grow(samples)
@@ -57,21 +60,26 @@ def pack(samples: Sequence[TrainSample]) -> PackedRow:
     positions: list[int] = []
     siblings: list[Siblings] = []
     runs: list[list[tuple[int, int]]] = [[] for _ in samples]  # (first position, place in the row) along each path
-    waiting: list[tuple[tuple[Segment, ...], tuple[int, ...]]] = [((root,) if root.length else root.children, ())]
-    parents = 0
-    while waiting:
-        segments, path = waiting.pop(0)
-        ordered = sorted(segments, key=lambda segment: not segment.children)
-        for segment in ordered:
-            for member in segment.members:
-                runs[member].append((segment.start, len(ids)))
-            ids.extend(samples[segment.members[0]].ids[segment.start : segment.end])
-            positions.extend(range(segment.start, segment.end))
-            if segment.children:
-                waiting.append((segment.children, (*path, parents)))
-                parents += 1
-        lengths = tuple(segment.length for segment in ordered)
-        siblings.append(Siblings(lengths, path, sum(bool(segment.children) for segment in ordered)))
+    level: list[_Placed] = [(root, ())] if root.length else [(child, ()) for child in root.children]
+    while level:
+        below: list[_Placed] = []
+        for together in _alike(level):
+            for segment, path in together:
+                place = len(ids)
+                for member in segment.members:
+                    runs[member].append((segment.start, place))
+                ids.extend(samples[segment.members[0]].ids[segment.start : segment.end])
+                positions.extend(range(segment.start, segment.end))
+                onward = path if segment is root else (*path, (place, len(ids)))
+                below.extend((child, onward) for child in segment.children)
+            siblings.append(
+                Siblings(
+                    lengths=tuple(segment.length for segment, _ in together),
+                    shared=0 if together[0][0] is root else root.length,
+                    paths=tuple(path for _, path in together),
+                )
+            )
+        level = below
     predictors = [_place(runs[b], t - 1) for b, sample in enumerate(samples) for t in sample.trained]
     targets = [sample.ids[t] for sample in samples for t in sample.trained]
     return PackedRow(tuple(samples), tuple(ids), tuple(positions), tuple(siblings), tuple(predictors), tuple(targets))
@@ -91,6 +99,14 @@ def micro_batches(groups: Sequence[Sequence[TrainSample]], *, token_budget: int)
             else:
                 rows.append(list(unit))
     return [pack(row) for row in rows]
+
+
+def _alike(level: Sequence[_Placed]) -> list[list[_Placed]]:
+    """Segments of a level by length, to the next power of two: padding at most doubles what a kernel call computes."""
+    by_size: dict[int, list[_Placed]] = {}
+    for segment, path in level:
+        by_size.setdefault((segment.length - 1).bit_length(), []).append((segment, path))
+    return list(by_size.values())
 
 
 def _place(runs: Sequence[tuple[int, int]], position: int) -> int:

@@ -22,18 +22,22 @@ NAME = "envsdk_shared_prefix"
 
 @dataclass(frozen=True, slots=True)
 class _Together:
-    """One set of siblings, padded to the longest for one kernel call. S siblings, T the longest, P their path.
+    """One set of siblings, padded to the longest for one kernel call. S siblings, T the longest, R the longest path.
 
-    padded_ST: place among the set's tokens of each padded entry (a pad repeats its sibling's last token). real: flat
-    places in S x T that are tokens. mask_TK: [T, P + T] who attends to whom: the whole path, and oneself up to one's
-    own place; `None` without a path, where that is plain causal attention. A pad comes after every token of its
-    sibling, so that no token ever sees one.
+    size: tokens of the set. padded_ST: place among them of each padded entry (a pad repeats its sibling's last token).
+    real: flat places in S x T that are tokens. path_SR: places in the row of each sibling's path below the root, `None`
+    where no sibling has one. mask: [S, 1, T, P + R + T], or [T, P + T] without paths: who attends to whom, the root's P
+    tokens, the path, and oneself up to one's own place; `None` for plain causal attention. A pad comes after every
+    token of its sibling, so that no token ever sees one.
     """
 
-    siblings: Siblings
+    count: int
+    size: int
+    shared: int
     padded_ST: Tensor
     real: Tensor
-    mask_TK: Tensor | None
+    path_SR: Tensor | None
+    mask: Tensor | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +49,11 @@ class AttentionPlan:
 
 def plan(row: PackedRow, device: torch.device) -> AttentionPlan:
     """The plan of ``row``, its tensors on ``device``."""
-    parents = [length for siblings in row.siblings for length in siblings.lengths[: siblings.parents]]
-    return AttentionPlan(
-        tuple(_together(siblings, sum(parents[n] for n in siblings.path), device) for siblings in row.siblings)
-    )
+    return AttentionPlan(tuple(_together(siblings, device) for siblings in row.siblings))
 
 
-def _together(siblings: Siblings, path: int, device: torch.device) -> _Together:
-    longest = max(siblings.lengths)
+def _together(siblings: Siblings, device: torch.device) -> _Together:
+    count, longest = len(siblings.lengths), max(siblings.lengths)
     padded: list[int] = []
     real: list[int] = []
     place = 0
@@ -60,12 +61,25 @@ def _together(siblings: Siblings, path: int, device: torch.device) -> _Together:
         padded.extend(place + min(t, length - 1) for t in range(longest))
         real.extend(number * longest + t for t in range(length))
         place += length
-    padded_ST, real_N = (torch.tensor(places, device=device) for places in (padded, real))
-    if not path:
-        return _Together(siblings, padded_ST, real_N, None)
-    own_TT = torch.ones(longest, longest, dtype=torch.bool, device=device).tril()
-    path_TP = torch.ones(longest, path, dtype=torch.bool, device=device)
-    return _Together(siblings, padded_ST, real_N, torch.cat([path_TP, own_TT], dim=1))
+    paths = [[at for start, end in path for at in range(start, end)] for path in siblings.paths]
+    path_length = max(map(len, paths))
+    own_TT = torch.ones(longest, longest, dtype=torch.bool).tril()
+    mask = torch.cat([torch.ones(longest, siblings.shared, dtype=torch.bool), own_TT], dim=1)
+    path_SR = None
+    if path_length:
+        path_SR = torch.tensor([[*path, *[0] * (path_length - len(path))] for path in paths], device=device)
+        seen_SR = torch.tensor([[1] * len(path) + [0] * (path_length - len(path)) for path in paths]).bool()
+        parts = (mask[:, : siblings.shared], seen_SR[:, None, None, :], own_TT)
+        mask = torch.cat([part.expand(count, 1, longest, -1) for part in parts], dim=3)
+    return _Together(
+        count=count,
+        size=place,
+        shared=siblings.shared,
+        padded_ST=torch.tensor(padded, device=device),
+        real=torch.tensor(real, device=device),
+        path_SR=path_SR,
+        mask=mask.to(device) if siblings.shared or path_length else None,
+    )
 
 
 def shared_prefix_attention(
@@ -81,42 +95,39 @@ def shared_prefix_attention(
 ) -> tuple[Tensor, None]:
     """Attention of one layer over one row; H query heads, G key heads. Returns [1, N, H, D]."""
     # Split, not sliced: the gradient of a slice is a zero-filled copy of the whole row, for every set and layer.
-    sizes = [sum(together.siblings.lengths) for together in plan.sets]
-    pieces = zip(*(torch.split(x_1HND, sizes, dim=2) for x_1HND in (query_1HND, key_1GND, value_1GND)), strict=True)
-    parent_keys: list[Tensor] = []
-    parent_values: list[Tensor] = []
+    sizes = [together.size for together in plan.sets]
+    queries, keys, values = (torch.split(x_1HND, sizes, dim=2) for x_1HND in (query_1HND, key_1GND, value_1GND))
     out = []
-    for together, (q, k, v) in zip(plan.sets, pieces, strict=True):
-        path, count = together.siblings.path, len(together.siblings.lengths)
-        keys = _after_path([parent_keys[n] for n in path], _padded(k, together), count)
-        values = _after_path([parent_values[n] for n in path], _padded(v, together), count)
-        out_SHTD = attend(_padded(q, together), keys, values, mask_TK=together.mask_TK, scale=scaling)
+    for number, together in enumerate(plan.sets):
+        out_SHTD = attend(
+            _padded(queries[number], together),
+            _seen(key_1GND, keys[0], _padded(keys[number], together), together),
+            _seen(value_1GND, values[0], _padded(values[number], together), together),
+            mask=together.mask,
+            scale=scaling,
+        )
         out.append(out_SHTD.transpose(0, 1).flatten(1, 2).index_select(1, together.real))
-        parent_keys += _parents(k, together.siblings)
-        parent_values += _parents(v, together.siblings)
     return torch.cat(out, dim=1).transpose(0, 1).unsqueeze(0), None
 
 
 def _padded(x_1HND: Tensor, together: _Together) -> Tensor:
     """[S, H, T, D]: every sibling's own entries."""
-    count = len(together.siblings.lengths)
-    if count == 1:
+    if together.count == 1:
         return x_1HND
-    picked = x_1HND[0].index_select(1, together.padded_ST)
+    return _gathered(x_1HND, together.padded_ST, together.count)
+
+
+def _seen(row_1GND: Tensor, root_1GPD: Tensor, own_SGTD: Tensor, together: _Together) -> Tensor:
+    """[S, G, P + R + T, D]: the root's entries, the same for every sibling, then its path's, then its own."""
+    parts = [root_1GPD.expand(together.count, -1, -1, -1)] if together.shared else []
+    if together.path_SR is not None:
+        parts.append(_gathered(row_1GND, together.path_SR.flatten(), together.count))
+    return torch.cat([*parts, own_SGTD], dim=2) if parts else own_SGTD
+
+
+def _gathered(x_1HND: Tensor, places: Tensor, count: int) -> Tensor:
+    picked = x_1HND[0].index_select(1, places)
     return picked.view(picked.shape[0], count, -1, picked.shape[2]).transpose(0, 1)
-
-
-def _after_path(path: list[Tensor], own_SGTD: Tensor, count: int) -> Tensor:
-    """[S, G, P + T, D]: the path's entries, the same for every sibling, then its own."""
-    return torch.cat([*(part.expand(count, -1, -1, -1) for part in path), own_SGTD], dim=2)
-
-
-def _parents(x_1GND: Tensor, siblings: Siblings) -> list[Tensor]:
-    """Entries of each sibling that others go on from."""
-    if not siblings.parents:
-        return []
-    lengths = siblings.lengths[: siblings.parents]
-    return list(torch.split(x_1GND, [*lengths, x_1GND.shape[2] - sum(lengths)], dim=2)[: siblings.parents])
 
 
 AttentionInterface.register(NAME, shared_prefix_attention)

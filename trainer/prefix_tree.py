@@ -1,8 +1,8 @@
 """Which tokens samples share: a tree of segments, each computed once for all samples that pass through it.
 
 Sharing is by content alone: equal ids from the first token on mean equal hidden states, whether two samples are
-siblings, or two groups of one family whose few-shot prompt is the same. A segment of its own costs attention calls in
-every layer, so what would save few tokens is computed by each sample for itself.
+siblings, or two groups of one family whose few-shot prompt is the same. A deeper tree costs attention calls in every
+layer, so what would save few tokens is computed by each sample for itself.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from trainer.sample import TrainSample
 
-WORTH_SHARING = 64
-"""Tokens a shared segment must save; below, its attention calls cost more than its tokens."""
+WORTH_SHARING = 16
+"""Tokens a shared segment must save to be one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def test_value_and_gradients_are_those_of_the_formula(
     expected = by_the_formula(q, k, v, mask, 0.3)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attention_kernel, "FEW_SCORES", 2**21 if few else 0)
-        got = attend(q, k, v, mask_TK=mask if prefix else None, scale=0.3)
+        got = attend(q, k, v, mask=mask if prefix else None, scale=0.3)
     torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-12)
     for ours, theirs in zip(
         torch.autograd.grad(got.square().sum(), (q, k, v)),
@@ -55,16 +55,16 @@ def test_value_and_gradients_are_those_of_the_formula(
 def test_the_scale_is_that_of_the_width_unless_given() -> None:
     q, k, v = some(1, 1, 2, 3, 16), some(2, 1, 2, 3, 16), some(3, 1, 2, 3, 16)
     torch.testing.assert_close(
-        attend(q, k, v, mask_TK=None, scale=None), attend(q, k, v, mask_TK=None, scale=0.25), rtol=1e-12, atol=1e-12
+        attend(q, k, v, mask=None, scale=None), attend(q, k, v, mask=None, scale=0.25), rtol=1e-12, atol=1e-12
     )
 
 
 def test_products_in_bf16_are_as_exact_as_the_fused_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = [some(n, 4, 3, 24, 64) for n in (1, 2, 3)]
-    exact = attend(*inputs, mask_TK=None, scale=None)
+    exact = attend(*inputs, mask=None, scale=None)
     rounded = [x.to(torch.bfloat16) for x in inputs]
     errors = []
     for few in (2**21, 0):
         monkeypatch.setattr(attention_kernel, "FEW_SCORES", few)
-        errors.append((attend(*rounded, mask_TK=None, scale=None).double() - exact).abs().mean().item())
+        errors.append((attend(*rounded, mask=None, scale=None).double() - exact).abs().mean().item())
     assert errors[0] < 1.2 * errors[1]

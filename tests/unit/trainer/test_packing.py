@@ -25,14 +25,11 @@ def flat(groups: list[list[TrainSample]]) -> list[TrainSample]:
 def context_of(row: PackedRow, m: int) -> list[int]:
     """The ids that trained token number m is predicted from, read off the layout alone."""
     place, start = row.predictors[m], 0
-    segments: list[tuple[int, ...]] = []
     for siblings in row.siblings:
-        for number, length in enumerate(siblings.lengths):
+        for length, path in zip(siblings.lengths, siblings.paths, strict=True):
             if start <= place < start + length:
-                before = [token for n in siblings.path for token in segments[n]]
+                before = [token for a, b in ((0, siblings.shared), *path) for token in row.ids[a:b]]
                 return [*before, *row.ids[start : place + 1]]
-            if number < siblings.parents:
-                segments.append(row.ids[start : start + length])
             start += length
     raise AssertionError("outside the row")
 
@@ -87,6 +84,12 @@ def test_any_budget_keeps_every_sample_once_and_in_order(groups: list[list[Train
 def test_a_row_exceeds_the_budget_only_for_a_single_sample(groups: list[list[TrainSample]], budget: int) -> None:
     for row in micro_batches(groups, token_budget=budget):
         assert len(row.ids) <= budget or len(row.samples) == 1
+
+
+@given(layouts)
+def test_padding_at_most_doubles_a_set(groups: list[list[TrainSample]]) -> None:
+    for siblings in pack(flat(groups)).siblings:
+        assert max(siblings.lengths) < 2 * min(siblings.lengths) or min(siblings.lengths) == 1
 
 
 def test_a_group_that_fits_is_not_cut_in_two() -> None:
