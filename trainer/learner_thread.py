@@ -8,6 +8,7 @@ turning.
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -23,7 +24,8 @@ from trainer.recovery import LoopState
 
 T = TypeVar("T")
 LOOP_STATE = "loop.json"
-WEIGHTS_FOLDER = Path("/dev/shm")  # noqa: S108 - shared memory is the point
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - shared memory is the point
+WEIGHTS_FOLDER = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 class Learner(Protocol):

@@ -144,10 +144,20 @@ def remove_abandoned(folder: Path) -> list[Path]:
     removed = []
     for path in folder.glob("envsdk-weights-*.safetensors"):
         match = _NAME.match(path.name)
-        if match and not Path(f"/proc/{match[1]}").exists():
+        if match and not _alive(int(match[1])):
             path.unlink(missing_ok=True)
             removed.append(path)
     return removed
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # another user's
+    return True
 
 
 def _layout(tensors: Iterable[tuple[str, torch.Tensor]], dtype: torch.dtype) -> tuple[dict[str, Any], int]:
