@@ -27,6 +27,7 @@ from envsdk.sandboxes.bubblewrap_images import TreeImages
 from envsdk.sandboxes.bubblewrap_network import Network, hosts_text, open_holder
 from envsdk.sandboxes.bubblewrap_store import Store
 from envsdk.sandboxes.channel import Channel
+from envsdk.sandboxes.disk import remove_tree
 from envsdk.sandboxes.pooled import PooledProvider, all_or_none
 from envsdk.sandboxes.program import helper_path
 from envsdk.sandboxes.progress import Progress
@@ -140,7 +141,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         try:
             return await launch(spec, folder, options, folder.name)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
             raise
 
     def keep(self, layers: tuple[str, ...], *, until_unused: bool = False) -> Snapshot:
@@ -190,4 +191,4 @@ def _probe(store: Store) -> None:
                 hint="it needs root, or user namespaces and overlay mounts in them (Linux 5.11 or later)",
             )
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)

@@ -21,7 +21,7 @@ from envsdk.sandboxes import cgroups, seccomp
 from envsdk.sandboxes.base import Counters, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.counting import counters_from
-from envsdk.sandboxes.disk import folder_mib
+from envsdk.sandboxes.disk import folder_mib, remove_tree
 from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.sandboxes.limits import OPEN_FILES, bounds
 from envsdk.sandboxes.owner import this_owner
@@ -233,7 +233,7 @@ class BubblewrapSandbox(KeptSandbox):
         self._channel.close()
         await end(self._running)
         self.layers = (*self.layers, self._provider.store.freeze(self.upper, name))
-        self._provider.later(asyncio.to_thread(shutil.rmtree, self._running.folder, ignore_errors=True))
+        self._provider.later(asyncio.to_thread(remove_tree, self._running.folder))
 
     async def _restart(self) -> None:
         self._running, self._channel = await self._provider.start_layers(self.spec, self.layers)
@@ -256,7 +256,7 @@ class BubblewrapSandbox(KeptSandbox):
 
     async def _clear(self) -> None:
         await end(self._running)
-        await asyncio.to_thread(shutil.rmtree, self._running.folder, ignore_errors=True)
+        await asyncio.to_thread(remove_tree, self._running.folder)
 
 
 def snapshot_name() -> str:

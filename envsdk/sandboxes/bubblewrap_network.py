@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envsdk.errors import SandboxError
+from envsdk.sandboxes.program import helper_path
 
 _START_S = 10.0
 
@@ -63,6 +64,9 @@ async def open_holder() -> Holder:
         "--unshare-net",
         "--die-with-parent",
     ]
+    if os.geteuid():
+        # The network must belong to a user namespace that can be joined: one of ours, not one of bubblewrap's own.
+        words = [str(helper_path()), "launch", "user", "--", *words]
     process = subprocess.Popen(  # noqa: ASYNC220 - vfork and exec, about a millisecond
         [*words, "--", "/bin/sh", "-c", "echo ready; read -r _"],
         stdin=subprocess.PIPE,

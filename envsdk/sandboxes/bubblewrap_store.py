@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import shutil
 import threading
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from pydantic import Field
 from envsdk.errors import SandboxError
 from envsdk.home import images_dir
 from envsdk.sandboxes.base import Frozen
+from envsdk.sandboxes.disk import remove_tree
 from envsdk.sandboxes.owner import this_owner
 
 PREFIX = "bubblewrap:"
@@ -94,7 +94,7 @@ class Store:
 
     def drop_layer(self, name: str) -> None:
         """Remove a layer that no image and no sandbox uses any more."""
-        shutil.rmtree(self.layer(name), ignore_errors=True)
+        remove_tree(self.layer(name))
 
     def options(self, layers: tuple[str, ...]) -> str:
         """The ``lowerdir`` of an overlay over these layers. Raises `SandboxError` (``too_many_layers``)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
@@ -45,6 +46,17 @@ def folder_mib(folder: Path) -> float:
         except (FileNotFoundError, PermissionError):
             continue
     return blocks * 512 / _MIB
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder that a sandbox wrote, also as an ordinary user and whatever modes its folders have."""
+    if os.geteuid():
+        for inside, names, _ in os.walk(folder):
+            for name in names:
+                path = Path(inside, name)
+                if not path.is_symlink():
+                    path.chmod(0o700)  # before the walk enters it
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def used_mib(path: Path) -> float:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shutil
 import signal
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.home import images_dir
 from envsdk.sandboxes import cgroups
+from envsdk.sandboxes.disk import remove_tree
 from envsdk.sandboxes.docker_engine import Engine
 from envsdk.sandboxes.owner import LEASE_LABEL, OWNER_LABEL, Owner, boot_id, may_reap, start_ticks
 
@@ -67,12 +67,12 @@ def reap_bubblewrap(root: Path | None = None) -> list[str]:
     for folder in _folders(root / "boxes"):
         owner = Owner.parse(folder.name)
         if owner is not None and _is_dead(owner.boot, owner.pid, owner.started):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
             gone.append(f"folder {folder.name}")
     for layer in _folders(root / "l"):
         boot, pid, started = snapshot_owner(layer.name)
         if pid and _is_dead(boot, pid, started):
-            shutil.rmtree(layer, ignore_errors=True)
+            remove_tree(layer)
             gone.append(f"snapshot {layer.name}")
     return gone
 

@@ -82,3 +82,15 @@ def test_a_sparse_file_counts_as_what_it_holds(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_empty(tmp_path: Path) -> None:
     assert folder_mib(tmp_path / "gone") == 0
+
+
+def test_a_tree_with_closed_folders_is_removed_and_links_are_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "kept").mkdir(parents=True)
+    tree = tmp_path / "tree"
+    (tree / "closed" / "deep").mkdir(parents=True)
+    (tree / "link").symlink_to(outside)
+    (tree / "closed").chmod(0)
+    disk.remove_tree(tree)
+    assert not tree.exists()
+    assert (outside / "kept").is_dir()
