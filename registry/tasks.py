@@ -152,20 +152,29 @@ def place_task(files: Sequence[tuple[str, str, bytes]], dest: Path, *, expected:
 
 def _write(files: Sequence[tuple[str, str, bytes]], root: Path) -> None:
     paths = {path for path, _, _ in files}
+    if len(paths) != len(files):
+        raise UsageError("a path is given twice", code="unsafe_path")
     links = [file for file in files if file[1] == "120000"]
     for path, mode, content in [file for file in files if file[1] != "120000"] + links:
         pure = PurePosixPath(path)
         inside = not pure.is_absolute() and ".." not in pure.parts and "\0" not in path and pure.as_posix() == path
         if not inside or any(str(parent) in paths for parent in pure.parents):
-            raise UsageError(f"{path!r} is no path inside a task", code="unsafe_path")
-        target = root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if mode == "120000":
-            # Links come last, so that no file is ever written through one; loading refuses what leaves the root.
-            os.symlink(content.decode(), target)  # noqa: PTH211 - the target is text, not a path to normalise
-        else:
-            target.write_bytes(content)
-            target.chmod(0o755 if mode == "100755" else 0o644)
+            raise UsageError(f"{path[:200]!r} is no path inside a task", code="unsafe_path")
+        try:
+            _write_one(root / path, mode, content)
+        except (OSError, ValueError) as error:
+            # A name that is too long, a link to nothing: the file system's own limits.
+            raise UsageError(f"{path[:200]!r} cannot be written: {error}"[:500], code="unsafe_path") from error
+
+
+def _write_one(target: Path, mode: str, content: bytes) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if mode == "120000":
+        # Links come last, so that no file is ever written through one; loading refuses what leaves the root.
+        os.symlink(content.decode(), target)  # noqa: PTH211 - the target is text, not a path to normalise
+    else:
+        target.write_bytes(content)
+        target.chmod(0o755 if mode == "100755" else 0o644)
 
 
 def _store_files(blobs: BlobStore, task: Task) -> _Stored:

@@ -7,7 +7,7 @@ print.
 
 from fastapi import APIRouter
 
-from registry.api import estimates, jobs, outcomes, query, sets, tasks
+from registry.api import estimates, jobs, outcomes, proposals, query, sets, tasks
 from registry.api.guard import Guard
 from registry.local import LocalRegistry
 
@@ -16,6 +16,6 @@ def api_router(registry: LocalRegistry) -> APIRouter:
     """Every endpoint, over one open registry."""
     router = APIRouter(prefix="/api", tags=["api"])
     guard = Guard(registry)
-    for part in (query, tasks, outcomes, sets, estimates, jobs):
+    for part in (query, tasks, outcomes, sets, estimates, jobs, proposals):
         router.include_router(part.routes(registry, guard))
     return router

@@ -18,6 +18,8 @@ from registry.tokens import scopes_of
 WRITES_A_MINUTE = 600
 FAILURES_A_MINUTE = 30
 MAX_BODY_BYTES = 64 << 20
+MAX_NUMBER = 2**53
+"""Numbers of rows in a path; larger ones are no row of either database."""
 _BEARER = HTTPBearer(auto_error=False, description="A token of `envsdk registry token create`.")
 
 

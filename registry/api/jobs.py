@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from registry.api.answer import answered, done
-from registry.api.guard import Guard
+from registry.api.guard import MAX_NUMBER, Guard
 from registry.jobs import cancel, enqueue, find_job
 from registry.local import LocalRegistry
+
+Number = Annotated[int, Path(ge=1, le=MAX_NUMBER)]
 
 
 class JobBody(BaseModel):
@@ -36,14 +38,14 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
         return done(status=202, job=asdict(job))
 
     @router.get("/jobs/{number}")
-    def look(request: Request, number: int) -> Response:
+    def look(request: Request, number: Number) -> Response:
         """How a job stands."""
         with registry.database.reading() as session:
             job = find_job(session, number)
         return answered(request, job=asdict(job))
 
     @router.delete("/jobs/{number}", dependencies=[guard.may("jobs", bounded=False)])
-    def stop(number: int) -> Response:
+    def stop(number: Number) -> Response:
         """Cancel a job that has not ended; what it stored stays."""
         with registry.database.writing() as session:
             job = cancel(session, number)

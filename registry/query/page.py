@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from registry.db import Item, Lineage, Standing
@@ -104,35 +104,25 @@ def matching_ids(session: Session, query: Query, *, at_most: int) -> list[int]:
     return [row.item_id for row in session.execute(selection.page(size, None))]
 
 
+_ITEM, _STANDING, _LINEAGE = Item.__table__, Standing.__table__, Lineage.__table__
+_SHOWN = (
+    *(_ITEM.c[name] for name in ("id", "slug", "family", "tags", "task_digest", "verifier_digest", "verified")),
+    *(_ITEM.c[name] for name in ("broken", "flaky")),
+    *(_STANDING.c[name] for name in ("status", "mean", "low", "high", "n", "ungraded", "learnability", "updated_at")),
+    _LINEAGE.c.name.label("policy"),
+)
+
+
 def _details(selection: Selection, size: int, after: tuple[Any, int] | None) -> Any:
     found = selection.page(size, after).subquery()
     keys = (found.c.sort_value, found.c.item_id)
     return (
-        select(
-            found.c.sort_value,
-            Item.id,
-            Item.slug,
-            Item.family,
-            Item.tags,
-            Item.task_digest,
-            Item.verifier_digest,
-            Item.verified,
-            Item.broken,
-            Item.flaky,
-            Standing.status,
-            Standing.mean,
-            Standing.low,
-            Standing.high,
-            Standing.n,
-            Standing.ungraded,
-            Standing.learnability,
-            Standing.updated_at,
-            Lineage.name.label("policy"),
-        )
+        select(found.c.sort_value, *_SHOWN)
         .select_from(found)
-        .join(Item, Item.id == found.c.item_id)
-        .join(Standing, and_(Standing.lineage_id == selection.lineage_id, Standing.item_id == found.c.item_id))
-        .join(Lineage, Lineage.id == Standing.lineage_id)
+        .join(_ITEM, _ITEM.c.id == found.c.item_id)
+        .join(_STANDING, _STANDING.c.item_id == found.c.item_id)
+        .join(_LINEAGE, _LINEAGE.c.id == _STANDING.c.lineage_id)
+        .where(_STANDING.c.lineage_id == selection.lineage_id)
         .order_by(*(key.desc() if selection.descending else key.asc() for key in keys))
     )
 

@@ -207,3 +207,13 @@ def test_a_deleted_revision_is_gone_with_its_reason(server, registry, make_task,
     answer = server.get("/api/sets/old@1")
     assert answer.status_code == 410
     assert "held a licensed text" in answer.json()["errors"][0]["message"]
+
+
+@pytest.mark.parametrize("act", ["publish", "dismiss"])
+def test_a_proposal_that_is_not_there_is_404(server, token, act):
+    answer = server.post(f"/api/proposals/7/{act}", headers={"Authorization": f"Bearer {token('sets')}"})
+    assert (answer.status_code, answer.json()["errors"][0]["code"]) == (404, "unknown_proposal")
+
+
+def test_no_proposal_is_an_empty_list(server):
+    assert server.get("/api/proposals").json()["proposals"] == []

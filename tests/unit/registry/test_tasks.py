@@ -133,6 +133,10 @@ def test_a_damaged_blob_is_an_error_and_leaves_no_folder(registry, make_task, tm
         pytest.param([("/x", "100644", b"")], id="absolute"),
         pytest.param([("a/./b", "100644", b"")], id="not-normal"),
         pytest.param([("a", "120000", b"/etc"), ("a/passwd", "100644", b"")], id="through-a-link"),
+        pytest.param([("a", "100644", b""), ("a", "100644", b"")], id="twice"),
+        pytest.param([("x" * 300, "100644", b"")], id="too-long"),
+        pytest.param([("a", "120000", b"\xff")], id="link-that-is-no-text"),
+        pytest.param([("a", "120000", b"")], id="link-to-nothing"),
     ],
 )
 def test_a_path_that_would_leave_the_folder_is_refused(files, tmp_path):
