@@ -34,7 +34,7 @@ def is_count(answer: str, *, expected: int) -> float:
     ),
     budget=Budget(turns=1, reply_tokens=8, episode_s=120, verify_s=30, total_s=300),
     tags=("text", "count"),
-    predicted_pass=lambda *, words, both_cases: (0.35 if words == 1 else 0.15 / words) * (0.7 if both_cases else 1.0),
+    predicted_pass=lambda *, words, both_cases: 0.42 * words**-0.4 * (0.7 if both_cases else 1.0),
 )
 def count_letters(rng: random.Random, *, words: int, both_cases: bool) -> Draw:
     """Count a letter in a text."""

@@ -47,7 +47,7 @@ def prints(answer: str, *, expected: str) -> float:
     container=ContainerSpec(limits=Limits(cpus=1, memory_mib=256, pids=64)),
     budget=Budget(turns=1, reply_tokens=64, step_s=10, episode_s=120, verify_s=30, total_s=300),
     tags=("shell", "one-command"),
-    predicted_pass=lambda *, skill: (0.6, 0.4, 0.15, 0.01, 0.001)[SKILLS.index(skill)],
+    predicted_pass=lambda *, skill: (0.3, 0.05, 0.04, 0.002, 0.001)[SKILLS.index(skill)],
 )
 def shell_line(rng: random.Random, *, skill: str) -> Draw:
     """Solve a small question about files with one shell command."""

@@ -22,7 +22,7 @@ def is_upper(answer: str, *, expected: str) -> float:
 
 @family(
     verifier=is_upper,
-    levels={"words": (1, 3, 10, 40), "accents": (False, True)},
+    levels={"words": (1, 2, 3, 10, 40), "accents": (False, True)},
     agent=AgentSpec(
         protocol="answer",
         system="You write words in capital letters.",
@@ -36,7 +36,7 @@ def is_upper(answer: str, *, expected: str) -> float:
     ),
     budget=Budget(turns=1, reply_tokens=24, episode_s=120, verify_s=30, total_s=300),
     tags=("text", "transform"),
-    predicted_pass=lambda *, words, accents: 0.4 / words * (0.3 if accents else 1.0),
+    predicted_pass=lambda *, words, accents: 0.4**words * (0.1 if accents else 1.0),
 )
 def upper_word(rng: random.Random, *, words: int, accents: bool) -> Draw:
     """Write words in capital letters."""
