@@ -1,8 +1,8 @@
 """The one shape of machine-readable results, and the exit codes.
 
 ``{"ok": true, "errors": [], ...result keys}`` on stdout for every command with ``--json``; the web API answers in the
-same shape. Exit codes: 0 good, 1 what was checked is bad, 2 usage, 3 a prerequisite is missing, 4 could not decide or the
-machinery failed, 130 interrupted.
+same shape. Exit codes: 0 good, 1 what was checked is bad, 2 usage, 3 a prerequisite is missing, 4 could not decide or
+the machinery failed, 130 interrupted.
 """
 
 from __future__ import annotations
