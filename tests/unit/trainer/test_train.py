@@ -1,0 +1,154 @@
+"""A whole run, real but for its two ends: the registry feeds it, episodes are verified, outcomes go back, it resumes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from envsdk.cli.app import run as envsdk
+from envsdk.errors import EngineError, FaultyError
+from envsdk.files.jsonl import read_rows
+from registry.client import open_registry
+from tests.fakes.runs import FakeEnds, install, parity_registry
+from trainer.config import TrainConfig
+from trainer.ledger import Ledger
+from trainer.loop import RunResult, train
+from trainer.run_dir import RunDir
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeEnds:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(platformdirs, "user_config_path", lambda *_args, **_kwargs: tmp_path / "user")
+    return install(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> TrainConfig:
+    return TrainConfig(
+        query="family:parity",
+        registry=parity_registry(tmp_path),
+        steps=3,
+        groups_per_step=2,
+        group_size=4,
+        checkpoint_every=2,
+        concurrency=16,
+    )
+
+
+async def trained(config: TrainConfig, path: Path, *, resume: bool = False) -> RunResult:
+    run = RunDir.open(path) if resume else RunDir.create(path, config)
+    return await train(config, run)
+
+
+async def test_a_run_ends_with_its_result_in_its_directory(ends: FakeEnds, config: TrainConfig, tmp_path: Path) -> None:
+    result = await trained(config, tmp_path / "r")
+    facts = RunDir.open(tmp_path / "r").facts
+    assert (result.steps, facts["status"]) == (3, "done")
+    assert result.reward_first == 0.5
+    assert facts["task_set"].endswith("@1")
+    assert ends.learner.updates == ends.engine.version == 3
+    assert (tmp_path / "r" / "model" / "model.safetensors").exists()
+    assert result.outcomes["model_success"] > 0
+
+
+async def test_every_outcome_reaches_the_registry_once(ends: FakeEnds, config: TrainConfig, tmp_path: Path) -> None:
+    await trained(config, tmp_path / "r")
+    graded = [record for record in Ledger(tmp_path / "r").records() if record.outcome.graded]
+    with open_registry(config.registry) as client:
+        items = client.query("family:parity policy:fake").items
+    assert sum(item.n for item in items) == len(graded)
+
+
+async def test_records_carry_tokens_versions_turns_and_times(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    await trained(config, tmp_path / "r")
+    record = next(record for record in Ledger(tmp_path / "r").records() if record.outcome.graded)
+    assert record.tokens is not None
+    assert sum(record.tokens.loss_mask) == record.turns[0].generated_tokens == 2
+    assert record.weight_version_oldest == record.tokens.versions[0].version
+    assert {"dispatched", "first_token", "last_token", "verified"} <= set(record.stamps)
+    assert record.family == "parity"
+
+
+async def test_no_sandbox_is_started_for_tasks_that_need_none(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    await trained(config, tmp_path / "r")
+    assert all(not record.sandbox for record in Ledger(tmp_path / "r").records())
+
+
+async def test_a_longer_run_goes_on_where_a_shorter_one_ended(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    await trained(config, tmp_path / "r")
+    first = ends.learner.history
+    more = config.model_copy(update={"steps": 5})
+    result = await trained(more, tmp_path / "r", resume=True)
+    assert result.steps == 5
+    assert ends.learner.updates == ends.engine.version == 5
+    assert ends.learner.history != first
+    assert [row["step"] for row in read_rows(tmp_path / "r" / "metrics.jsonl").rows] == [1, 2, 3, 4, 5]
+    ended = Counter(record.episode_id for record in Ledger(tmp_path / "r").records())
+    assert set(ended.values()) == {1}
+
+
+async def test_a_resumed_run_keeps_its_pinned_tasks_whatever_the_query_finds_by_then(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    await trained(config, tmp_path / "r")
+    pinned = RunDir.open(tmp_path / "r").facts["task_set_digest"]
+    other = config.model_copy(update={"steps": 4, "query": "family:parity limit:1"})
+    await trained(other, tmp_path / "r", resume=True)
+    assert RunDir.open(tmp_path / "r").facts["task_set_digest"] == pinned
+
+
+async def test_a_failure_leaves_its_reason_and_nothing_running(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    nothing = config.model_copy(update={"query": "tag:nothing"})
+    with pytest.raises(FaultyError):
+        await trained(nothing, tmp_path / "r")
+    facts = RunDir.open(tmp_path / "r").facts
+    assert facts["status"] == "failed"
+    assert "matches no task" in facts["why"]
+
+
+async def test_weights_that_do_not_arrive_stop_the_run_before_its_first_episode(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stuck(self, path, *, version):
+        self._label = version
+
+    monkeypatch.setattr(type(ends.engine), "load", stuck)
+    with pytest.raises(EngineError, match="differ"):
+        await trained(config, tmp_path / "r")
+    assert Ledger(tmp_path / "r").ended == 0
+
+
+def test_the_command_prints_one_envelope_and_its_lines_go_elsewhere(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path, capsys
+) -> None:
+    chosen = {"registry": config.registry, "groups_per_step": 2, "group_size": 4, "steps": 2}
+    flags = [part for name, value in chosen.items() for part in ("--set", f"{name}={value}")]
+    assert envsdk(["train", "--query", "family:parity", "--name", "r", *flags, "--json"]) == 0
+    captured = capsys.readouterr()
+    result = json.loads(captured.out)
+    assert result["ok"]
+    assert set(result) >= {"run_dir", "steps", "reward_first", "reward_last", "batch_s", "outcomes"}
+    assert set(result["batch_s"]) == {"p50", "p95"}
+    assert "step   2/2" in captured.err
+    assert "rehearsed" in captured.err
+
+
+def test_the_command_resumes_with_the_settings_the_run_was_made_with(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path, capsys
+) -> None:
+    RunDir.create(tmp_path / "runs" / "r", config)
+    assert envsdk(["train", "--name", "r", "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 3
