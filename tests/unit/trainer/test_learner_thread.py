@@ -1,0 +1,100 @@
+"""The learner's thread: one thing at a time, in order, counted as busy, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.fakes.learner import FakeLearner
+from trainer import checkpoint
+from trainer.activity import Activity
+from trainer.engines.weight_file import WeightReader
+from trainer.learner_thread import LOOP_STATE, LearnerThread
+from trainer.model_folder import origin
+from trainer.recovery import LoopState, beginning
+
+
+@pytest.fixture
+async def thread(tmp_path: Path):
+    made = LearnerThread(Activity(), folder=tmp_path)
+    await made.start(FakeLearner)
+    yield made
+    made.close()
+
+
+async def test_everything_runs_in_one_thread_that_is_not_the_loops(thread: LearnerThread) -> None:
+    seen = await asyncio.gather(*(thread._run(threading.get_ident) for _ in range(5)))
+    assert len(set(seen)) == 1
+    assert threading.get_ident() not in seen
+
+
+async def test_calls_run_in_the_order_they_were_made(thread: LearnerThread) -> None:
+    order: list[int] = []
+    await asyncio.gather(*(thread._run(lambda n=n: order.append(n)) for n in range(20)))
+    assert order == list(range(20))
+
+
+async def test_a_step_is_the_learners_busy_time_even_when_it_fails(tmp_path: Path) -> None:
+    class Clock:
+        now = 0.0
+
+        def __call__(self) -> float:
+            return self.now
+
+    class Failing(FakeLearner):
+        def step(self, batch):
+            clock.now += 3.0
+            raise ArithmeticError
+
+    clock = Clock()
+    activity = Activity(now=clock)
+    made = LearnerThread(activity, folder=tmp_path)
+    await made.start(Failing)
+    with pytest.raises(ArithmeticError):
+        await made.step([])
+    clock.now += 5.0
+    assert activity.totals.learner_busy_s == 3.0
+    made.close()
+
+
+async def test_weights_are_laid_out_once_and_rewritten(thread: LearnerThread) -> None:
+    first = await thread.write(1)
+    reader = WeightReader(first)
+    await thread.step([])
+    second = await thread.write(2)
+    assert first == second
+    assert dict(reader.tensors(version=2))["w"].item() == 1.0
+
+
+async def test_closing_removes_the_weight_file(tmp_path: Path) -> None:
+    made = LearnerThread(Activity(), folder=tmp_path)
+    await made.start(FakeLearner)
+    path = await made.write(1)
+    made.close()
+    assert not path.exists()
+
+
+async def test_a_checkpoint_holds_both_states_and_loads_back(thread: LearnerThread, tmp_path: Path) -> None:
+    await thread.step([])
+    state = beginning(version=4, sampler={"drawn": 2}).model_copy(update={"step": 7})
+    await thread.save(tmp_path / "checkpoints", state)
+    saved = checkpoint.newest(tmp_path / "checkpoints")
+    assert LoopState.model_validate_json((saved / LOOP_STATE).read_text()) == state
+    await thread.step([])
+    await thread.load(saved)
+    assert thread._given.updates == 1
+
+
+async def test_an_export_is_a_model_folder(thread: LearnerThread, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "config.json").write_text("{}")
+    await thread.step([])
+    await thread.export(tmp_path / "out", source, lineage="x", version=5)
+    assert torch.equal(load_file(tmp_path / "out" / "model.safetensors")["w"], torch.tensor([1.0]))
+    assert origin(tmp_path / "out") == ("x", 5)
