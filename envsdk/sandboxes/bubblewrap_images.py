@@ -103,9 +103,9 @@ class TreeImages:
         return self._root_image(digest.hexdigest()[:32], tree, name, wanted, {})
 
     def _root_image(self, key: str, tree: Path, name: str, wanted: str, env: dict[str, str]) -> TreeImage:
-        if os.geteuid() and tree.stat().st_uid != os.geteuid():
-            tree = self._own_copy(key, tree)
         layer = f"r{key[:16]}"
+        if os.geteuid() and tree != self._store.layer(layer):
+            tree = self._own_copy(key, tree)
         if tree != self._store.layer(layer):
             self._store.link_layer(layer, tree)
         origin = {"image": wanted, "image_digest": f"{PREFIX}{key}", **({"alias": name} if name != wanted else {})}

@@ -19,7 +19,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from envsdk.errors import SandboxError
+from envsdk.errors import EnvsdkError
 from envsdk.sandboxes.base import SandboxSpec
 
 MAX_AGE_S = 900.0
@@ -207,7 +207,7 @@ class WarmPools(Generic[B]):
         # A refill that fails shows again at the next take, whose caller gets the error.
         try:
             await adding
-        except SandboxError:
+        except EnvsdkError:
             return
 
     def _let_go(self, box: B, why: str) -> None:
