@@ -53,10 +53,10 @@ def test_a_mistake_is_a_usage_error_with_its_code(arguments: list[str], code: st
     assert envelope(capsys)["errors"][0]["code"] == code
 
 
-def test_a_query_that_matches_nothing_is_exit_one_and_leaves_the_reason_in_the_run(capsys, tmp_path: Path) -> None:
+def test_a_query_that_matches_nothing_is_exit_one_and_leaves_no_run_behind(capsys, tmp_path: Path) -> None:
     assert run(["train", "--query", "tag:nothing", "--json"]) == 1
     assert envelope(capsys)["errors"][0]["code"] == "empty_query"
-    assert RunDir.open(tmp_path / "runs" / "train").facts["status"] == "failed"
+    assert not (tmp_path / "runs" / "train").exists()
 
 
 def test_a_run_is_not_overwritten(capsys, tmp_path: Path) -> None:
