@@ -107,7 +107,8 @@ def stages(settings: dict[str, Any], settings_file: Path, folder: Path) -> Itera
         lambda done: evaluate(done, str(Path(done.last("train")["run_dir"]) / "model"), after),
         makes=(after,),
     )
-    yield Stage("report", "write the report", lambda done: [["report", str(done.last("train")["run_dir"])]])
+    compared = [part for name, file in (("before", before), ("after", after)) for part in ("--eval", f"{name}={file}")]
+    yield Stage("report", "write the report", lambda done: [["report", str(done.last("train")["run_dir"]), *compared]])
 
 
 def _levels(family: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ import typer
 
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, emit
+from envsdk.errors import UsageError
 
 
 def report(
@@ -16,18 +17,30 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Where to write the page; report.html in the run by default.")
     ] = None,
+    evals: Annotated[
+        list[str] | None,
+        typer.Option("--eval", help="An evaluation to compare, as NAME=EPISODES.jsonl; may be repeated."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Write a run's report: who waited for whom, curves, lag, mismatch, how episodes ended, and some to read.
 
     envsdk report runs/first
+    envsdk report runs/first --eval before=before.jsonl --eval after=after.jsonl
     """
     from trainer.report.data import read
     from trainer.report.page import render
 
     page = out or run / "report.html"
-    text = render(read(run), path=run)
+    text = render(read(run, evals=dict(_named(item) for item in evals or [])), path=run)
     partial = page.with_name(f".{page.name}.partial")
     partial.write_text(text, encoding="utf-8")
     partial.replace(page)
     emit(success(page=str(page)), as_json=as_json, text=str(page))
+
+
+def _named(item: str) -> tuple[str, Path]:
+    name, equals, path = item.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--eval {item!r} has no name", code="bad_setting", hint="--eval before=before.jsonl")
+    return name, Path(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ from typing import Any
 
 from envsdk.episode.conversation import opening
 from envsdk.episode.record import EpisodeRecord
-from envsdk.errors import EnvsdkError
+from envsdk.errors import EnvsdkError, StoreError
 from envsdk.files.jsonl import read_rows
 from envsdk.outcome.table import outcome_table
 from envsdk.spec.load import load_task
+from trainer.evaluate import Evaluation, summarise
 from trainer.ledger import Ledger
 from trainer.run_dir import METRICS, TASKS, TIMELINE, RunDir
 
@@ -40,7 +40,7 @@ class ReportData:
         bars: rows of the timeline.
         lags: trained tokens by lag, over the run.
         outcomes, causes: ended episodes; a cause with the side that holds the fault and what to do.
-        evals: results of ``envsdk eval --json`` kept as ``eval-NAME.json`` in the directory, by name.
+        evals: evaluations by name.
         episodes: some to read.
     """
 
@@ -50,16 +50,20 @@ class ReportData:
     lags: Mapping[int, int]
     outcomes: Mapping[str, int]
     causes: Sequence[Mapping[str, Any]]
-    evals: Mapping[str, Mapping[str, Any]]
+    evals: Mapping[str, Evaluation]
     episodes: Sequence[Shown]
 
 
-def read(path: Path) -> ReportData:
+def read(path: Path, *, evals: Mapping[str, Path] | None = None) -> ReportData:
     """Read a run, finished or not.
+
+    Args:
+        path: the run's directory.
+        evals: files that ``envsdk eval --out`` wrote, by the name to show them under.
 
     Raises:
         UsageError: ``no_run``.
-        StoreError: a file of the run is damaged.
+        StoreError: a file of the run or of an evaluation is damaged or missing.
     """
     run = RunDir.open(path)
     steps = _rows(path / METRICS)
@@ -74,7 +78,7 @@ def read(path: Path) -> ReportData:
         lags=dict(sorted(lags.items())),
         outcomes=dict(ledger.outcomes),
         causes=_causes(ledger),
-        evals=_evals(path),
+        evals={name: _evaluation(file) for name, file in (evals or {}).items()},
         episodes=_episodes(ledger, path),
     )
 
@@ -99,11 +103,10 @@ def _causes(ledger: Ledger) -> list[dict[str, Any]]:
     ]
 
 
-def _evals(path: Path) -> dict[str, dict[str, Any]]:
-    return {
-        file.stem.removeprefix("eval-"): json.loads(file.read_text(encoding="utf-8"))
-        for file in sorted(path.glob("eval-*.json"))
-    }
+def _evaluation(path: Path) -> Evaluation:
+    if not path.is_file():
+        raise StoreError("no episodes of an evaluation here", code="no_episodes", where=str(path))
+    return summarise([EpisodeRecord.model_validate(row) for row in read_rows(path).rows])
 
 
 def _episodes(ledger: Ledger, path: Path) -> list[Shown]:

@@ -34,7 +34,7 @@ def render(data: ReportData, *, path: Path) -> str:
         path=path,
         facts=facts,
         tiles=_tiles(data),
-        evals=data.evals,
+        evals=_evals(data),
         charts={name: Markup(chart) for name, chart in _charts(data).items()},
         phases=_phases(data),
         composition=_composition(data),
@@ -51,6 +51,16 @@ def render(data: ReportData, *, path: Path) -> str:
 def percent(value: float | None) -> str:
     """A share as a person reads it; a dash where there is none."""
     return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def _evals(data: ReportData) -> list[dict[str, Any]]:
+    """A row for each evaluation, and under it one for each family where there are several."""
+    rows: list[dict[str, Any]] = []
+    for name, found in data.evals.items():
+        rows.append({"name": name, "rate": found.overall, "coverage": found.coverage})
+        if len(found.families) > 1:
+            rows += [{"name": f"{name}: {f}", "rate": rate, "coverage": None} for f, rate in found.families.items()]
+    return rows
 
 
 def _tiles(data: ReportData) -> list[dict[str, str]]:

@@ -46,6 +46,7 @@ def test_a_dry_run_shows_every_setting_with_its_origin_and_starts_nothing(capsys
         (["eval"], "usage"),
         (["eval", "--query", "a", "--set", "b@1"], "usage"),
         (["report", "nowhere"], "no_run"),
+        (["report", "nowhere", "--eval", "before.jsonl"], "bad_setting"),
     ],
 )
 def test_a_mistake_is_a_usage_error_with_its_code(arguments: list[str], code: str, capsys) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from envsdk.episode.record import Turn
-from envsdk.errors import UsageError
-from tests.fakes.episodes import ENGINE_500, FakeEpisodes
+from envsdk.errors import StoreError, UsageError
+from envsdk.files.jsonl import append_row
+from tests.fakes.episodes import ENGINE_500, FakeEpisodes, make_draw, make_record, scored
 from tests.fakes.learner import fake_run, luck
 from trainer.config import TrainConfig
+from trainer.group import Member
 from trainer.loop import run_steps
 from trainer.report.data import read
 from trainer.report.page import render
@@ -66,12 +67,33 @@ async def test_the_lag_of_the_whole_run_is_there(finished: Path) -> None:
     assert lags[1] > 0
 
 
-async def test_evaluations_beside_the_run_are_compared(finished: Path) -> None:
-    result = {"set": "held@1", "pass_rate": 0.25, "low": 0.2, "high": 0.3, "n": 256, "tasks": 64, "coverage": 1.0}
-    (finished / "eval-before.json").write_text(json.dumps(result))
-    page = render(read(finished), path=finished)
+def evaluated(path: Path, rewards: list[float], *, family: str = "fake") -> Path:
+    for number, reward in enumerate(rewards):
+        made = make_record(Member(make_draw(number), 0, 0), scored(reward)).model_copy(update={"family": family})
+        append_row(path, made.model_dump(mode="json"))
+    return path
+
+
+async def test_evaluations_are_compared_with_their_intervals(finished: Path, tmp_path: Path) -> None:
+    before = evaluated(tmp_path / "before.jsonl", [1.0, 0.0, 0.0, 0.0])
+    after = evaluated(tmp_path / "after.jsonl", [1.0, 1.0, 1.0, 0.0])
+    page = render(read(finished, evals={"before": before, "after": after}), path=finished)
+    assert "Before and after" in page
     assert "25.0 %" in page
-    assert "20.0 % to 30.0 %" in page
+    assert "75.0 %" in page
+
+
+async def test_an_evaluation_of_several_families_is_told_by_family(finished: Path, tmp_path: Path) -> None:
+    mixed = evaluated(tmp_path / "mixed.jsonl", [1.0, 1.0], family="easy")
+    evaluated(mixed, [0.0], family="hard")
+    page = render(read(finished, evals={"now": mixed}), path=finished)
+    assert "now: easy" in page
+    assert "now: hard" in page
+
+
+async def test_an_evaluation_that_is_not_there_is_an_error(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        read(finished, evals={"before": tmp_path / "nowhere.jsonl"})
 
 
 async def test_a_run_that_has_not_trained_yet_has_a_page(tmp_path: Path) -> None:
