@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -95,5 +94,5 @@ def _placed(packages: list[PackageBody], folder: Path) -> tuple[list[Task], list
 def _decoded(file: FileBody) -> bytes:
     try:
         return base64.b64decode(file.data, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise UsageError(f"{file.path}: the data is no base64", code="bad_base64") from error
