@@ -127,7 +127,8 @@ class Stage:
         async with self._free:
             if not self.has_box:
                 answer = _answer(scene, self.answer_path)
-                verdict = await verify(self._timed(scene), EndState(answer=answer), None, env=scene.env)
+                end = EndState(answer=answer)
+                verdict = await verify(self._timed(scene), end, None, env=scene.env, faketime=scene.faketime)
                 return self._counted(verdict)
             async with AsyncExitStack() as closing:
                 network = await self._network(closing)

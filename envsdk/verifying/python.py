@@ -13,19 +13,24 @@ import time
 from pathlib import Path
 from typing import Any
 
+from envsdk.authoring.state import MAX_READ_BYTES
 from envsdk.digest import tree_digest
 from envsdk.episode.record import VerifierEvidence
 from envsdk.errors import VerifierError
 from envsdk.spec.model import Task
 from envsdk.verifying.reward import ResultFile, parse_results
+from envsdk.verifying.surroundings import PLAIN, Surroundings
 from envsdk.verifying.verdict import Artifacts, Verdict
 from envsdk.verifying.workers import WORKERS
 
 MEMORY_MIB = 1024
+STATE_CAP_BYTES = 64 << 20
 _PARAMS = "params.json"
 
 
-async def verify_python(task: Task, *, answer: bytes | None, artifacts: Artifacts | None) -> Verdict:
+async def verify_python(
+    task: Task, *, answer: bytes | None, artifacts: Artifacts | None, surroundings: Surroundings = PLAIN
+) -> Verdict:
     """Run a task's Python verifier. An answer that was never given is the empty text.
 
     Raises nothing for what the verifier does; the verdict says it.
@@ -44,7 +49,8 @@ async def verify_python(task: Task, *, answer: bytes | None, artifacts: Artifact
     }
     tests = task.root / "tests"
     try:
-        worker = await asyncio.to_thread(WORKERS.get, _content(task), tests, str(Path(module).relative_to("tests")))
+        file = str(Path(module).relative_to("tests"))
+        worker = await asyncio.to_thread(WORKERS.get, _content(task), tests, file, surroundings)
     except VerifierError as error:
         evidence = VerifierEvidence(error_code=error.code, message=str(error))
         return Verdict("error", code=error.code, evidence=evidence, facts={"code": error.code})
@@ -105,8 +111,12 @@ def _judge(task: Task, said: dict[str, Any], *, seconds: float, isolation: str) 
 
 
 def _files(artifacts: Artifacts) -> list[tuple[str, str, str]]:
-    """Every captured file, folder and link as (relative path, kind, content), content in base64."""
+    """Every captured file, folder and link as (relative path, kind, content), content in base64.
+
+    What the handle would not read, or what would be too much together, is there by its size alone.
+    """
     found: list[tuple[str, str, str]] = []
+    room = STATE_CAP_BYTES
     for folder, names, files in os.walk(artifacts.root):
         for name in (*sorted(names), *sorted(files)):
             place = Path(folder, name)
@@ -115,6 +125,10 @@ def _files(artifacts: Artifacts) -> list[tuple[str, str, str]]:
                 found.append((path, "link", str(place.readlink())))
             elif place.is_dir():
                 found.append((path, "folder", ""))
+            elif place.stat().st_size > min(room, MAX_READ_BYTES):
+                found.append((path, "large", str(MAX_READ_BYTES + 1)))
             else:
-                found.append((path, "file", base64.b64encode(place.read_bytes()).decode()))
+                data = place.read_bytes()
+                room -= len(data)
+                found.append((path, "file", base64.b64encode(data).decode()))
     return found

@@ -21,6 +21,7 @@ from envsdk.verifying.artifacts import capture, place
 from envsdk.verifying.pristine import box_spec, image_of
 from envsdk.verifying.python import verify_python
 from envsdk.verifying.script import Hook, run_script
+from envsdk.verifying.surroundings import Surroundings
 from envsdk.verifying.verdict import Artifacts, EndState, Verdict, answer_path, declared_artifacts
 
 
@@ -41,7 +42,7 @@ async def verify(
         end: what the episode left; captured artifacts are used where given, else taken from the live sandbox.
         provider: where fresh sandboxes come from; `None` is enough for Python verifiers.
         env: more environment variables for the verifier (clock, locale and hash-seed checks).
-        faketime: how far the wall clock is moved for the script, such as ``+400d`` (script verifiers only).
+        faketime: how far the wall clock is moved for the script, such as ``+400d``.
         before_start: called with the sandbox after stale rewards are gone, right before the script starts.
         in_sandbox: run the script that stands beside a Python verifier, in a sandbox, instead of the function.
 
@@ -50,7 +51,7 @@ async def verify(
         PrerequisiteError: as `envsdk.verifying.script.run_script`.
     """
     if task.spec.verifier.kind != "script" and not in_sandbox:
-        return await _python(task, end)
+        return await _python(task, end, Surroundings.of(env, faketime))
     if provider is None:
         raise VerifierError(
             "this verifier runs in a sandbox and no provider is given", code="no_provider", where=task.slug
@@ -102,7 +103,7 @@ def _not_ready(error: EnvsdkError, start: float) -> Verdict:
     return Verdict("error", code="upload_failed", evidence=evidence, seconds=seconds, facts={"code": "upload_failed"})
 
 
-async def _python(task: Task, end: EndState) -> Verdict:
+async def _python(task: Task, end: EndState, surroundings: Surroundings) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="envsdk-artifacts-") as folder:
         answer = end.answer
         artifacts: Artifacts | None = None
@@ -115,7 +116,7 @@ async def _python(task: Task, end: EndState) -> Verdict:
         if answer is None and artifacts is not None:
             stored = artifacts.local(answer_path(task.spec))
             answer = stored.read_bytes() if stored.is_file() else None
-        return await verify_python(task, answer=answer, artifacts=artifacts)
+        return await verify_python(task, answer=answer, artifacts=artifacts, surroundings=surroundings)
 
 
 async def _artifacts(task: Task, end: EndState, folder: Path) -> Artifacts:

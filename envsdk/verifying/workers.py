@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from typing import Any
 
 from envsdk.errors import VerifierError
 from envsdk.verifying.isolation import wrap
+from envsdk.verifying.surroundings import PLAIN, Surroundings
 
 MAX_WORKERS = 16
 _ZYGOTE = Path(__file__).with_name("zygote.py")
@@ -31,15 +33,21 @@ _ZYGOTE = Path(__file__).with_name("zygote.py")
 class Worker:
     """One zygote and the threads' view of it: requests go in, futures come back."""
 
-    def __init__(self, tests: Path, module_file: str) -> None:
+    def __init__(self, tests: Path, module_file: str, surroundings: Surroundings = PLAIN) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="envsdk-verifier-"))
         self._tests = self._folder / "tests"
         shutil.copytree(tests, self._tests, symlinks=True)
         shutil.copy(_ZYGOTE, self._folder / "zygote.py")
-        program = [sys.executable, "-I", str(self._folder / "zygote.py"), str(self._tests), module_file]
-        command, self.isolation = wrap(program, self._folder)
+        # Not -I, which is -E too: the hash seed is a variable. The plain environment below has no other of Python's.
+        program = [sys.executable, "-s", "-P", str(self._folder / "zygote.py"), str(self._tests), module_file]
+        command, self.isolation = wrap([*surroundings.prefix(self._folder), *program], self._folder)
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
         )
         self._numbers = itertools.count()
         self._pending: dict[int, Future[dict[str, Any]]] = {}
@@ -105,28 +113,28 @@ class Workers:
     """Every worker of this process, by the content of its verifier."""
 
     def __init__(self) -> None:
-        self._workers: OrderedDict[tuple[str, str], Worker] = OrderedDict()
+        self._workers: OrderedDict[tuple[str, str, Surroundings], Worker] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: str, tests: Path, module_file: str) -> Worker:
+    def get(self, key: str, tests: Path, module_file: str, surroundings: Surroundings = PLAIN) -> Worker:
         """The warm worker of a verifier, or a new one.
 
         Raises:
             VerifierError: the tests' files are gone or the process cannot be started.
         """
         with self._lock:
-            worker = self._workers.pop((key, module_file), None)
+            worker = self._workers.pop((key, module_file, surroundings), None)
             if worker is not None and not worker.alive:
                 worker.close()
                 worker = None
             if worker is None:
                 try:
-                    worker = Worker(tests, module_file)
+                    worker = Worker(tests, module_file, surroundings)
                 except OSError as error:
                     raise VerifierError(
                         f"the verifier's process cannot be started: {error}", code="upload_failed", where=str(tests)
                     ) from error
-            self._workers[key, module_file] = worker
+            self._workers[key, module_file, surroundings] = worker
             idle = [name for name, other in self._workers.items() if not other.busy and other is not worker]
             surplus = [self._workers.pop(name) for name in idle[: max(0, len(self._workers) - MAX_WORKERS)]]
         for other in surplus:

@@ -192,6 +192,9 @@ def subject(request: dict[str, Any], folder: str) -> Any:
             place.symlink_to(data)
         elif mode == "folder":
             place.mkdir(exist_ok=True)
+        elif mode == "large":
+            place.touch()
+            os.truncate(place, int(data))
         else:
             place.write_bytes(base64.b64decode(data))
     return FolderState(Path(folder))

@@ -51,6 +51,25 @@ def strict(answer: str, *, word: str) -> bool:
     return answer == word
 
 
+@verifier
+def today(answer: str, *, word: str) -> bool:
+    import datetime
+
+    return answer.strip() == word and datetime.date.today() == datetime.date.fromtimestamp(__import__("os").stat(__file__).st_mtime)
+
+
+@verifier
+def zone(answer: str, *, word: str) -> bool:
+    import time
+
+    return answer.strip() == word and time.localtime(86400 * 365).tm_hour == 0
+
+
+@verifier
+def by_hash(answer: str, *, word: str) -> bool:
+    return answer.strip() == word and len({hash(letter) % 7 for letter in "abcdefghijk"}) > 0 and next(iter({"x", "y"})) == "x"
+
+
 def draw(**more):
     return Draw(instruction="What is six times seven?", oracle="42", params={"word": "42"}, **more)
 
@@ -60,6 +79,9 @@ lax = task(verifier=contains, name="lax")(lambda: draw(wrong=["It is not 42."]))
 open_ = task(verifier=anything, name="open")(lambda: draw())
 shut = task(verifier=nothing, name="shut")(lambda: draw())
 breaks = task(verifier=first_letter, name="breaks")(lambda: draw())
+dated = task(verifier=today, name="dated")(lambda: draw())
+zoned = task(verifier=zone, name="zoned")(lambda: draw())
+hashed = task(verifier=by_hash, name="hashed")(lambda: draw())
 brittle = task(verifier=strict, name="brittle")(lambda: draw(right={"spaced": " 42 "}))
 """
 
@@ -117,6 +139,14 @@ async def test_a_right_answer_that_is_refused_is_named(tasks: dict[str, Path]) -
     found = await failed(tasks["brittle"])
     assert found.keys() == {"mutants"}
     assert "a right submission is refused" in found["mutants"]
+
+
+@pytest.mark.parametrize(("slug", "check"), [("dated", "clock"), ("zoned", "clock"), ("hashed", "hash_seed")])
+async def test_a_verifier_that_depends_on_its_surroundings_is_found(
+    tasks: dict[str, Path], slug: str, check: str
+) -> None:
+    report = await check_task(load_task(tasks[slug]), None, checks=[check])
+    assert report.checks[0].outcome == "fail", report.checks[0].why
 
 
 async def test_a_task_without_an_oracle_is_not_assessed(tasks: dict[str, Path], tmp_path: Path) -> None:
