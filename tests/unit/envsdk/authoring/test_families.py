@@ -15,7 +15,7 @@ from envsdk.authoring.families import Family
 from envsdk.authoring.find import declared_in, get_family, import_source, registered_families
 from envsdk.errors import UsageError
 
-SOURCE = Path(__file__).with_name("sample_tasks.py")
+SOURCE = Path(__file__).with_name("authored_sample.py")
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from envsdk.authoring.write import write_task
 from envsdk.errors import UsageError
 from envsdk.spec.model import Task
 
-SOURCE = Path(__file__).with_name("sample_tasks.py")
+SOURCE = Path(__file__).with_name("authored_sample.py")
 
 
 @pytest.fixture(scope="module")
