@@ -89,7 +89,7 @@ def stages(settings: dict[str, Any], settings_file: Path, folder: Path) -> Itera
 
     before, after = folder / "before.jsonl", folder / "after.jsonl"
     train = ["train", "--query", demo["query"], "--config", str(settings_file), "--runs", str(runs), "--name", "train"]
-    calibrate = ["registry", "calibrate", demo["query"], "--policy", f"vllm:{model}"]
+    calibrate = ["registry", "calibrate", demo["calibrate"], "--policy", f"vllm:{model}"]
     pin = ["registry", "pin", "tag:held-out", "--name", "held-out"]
     both = [str(tasks), str(held_out)]
     yield Stage("draw", "draw tasks to train on, and others to hold out", draw, makes=(tasks, held_out))
