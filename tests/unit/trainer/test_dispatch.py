@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from envsdk.errors import FaultyError
 from tests.fakes.episodes import ENGINE_500, FakeEpisodes, make_record, make_task, scored
+from trainer import places
 from trainer.admission import Admission
 from trainer.dispatch import Dispatcher
 from trainer.ledger import Ledger
@@ -276,3 +277,22 @@ async def test_an_episode_that_answers_a_cancel_with_a_record_is_not_run_again(t
         await settle()
     assert len(episodes.started) == run.ledger.ended == 2
     assert all(not record.outcome.redispatch for record in run.ledger.records())
+
+
+async def test_an_episode_that_never_ends_is_ended_and_its_place_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_HANG_FACTOR", 0.0)
+    monkeypatch.setattr(places, "_HANG_GRACE_S", 0.02)
+
+    class Hanging(FakeEpisodes):
+        async def run(self, member):
+            if member.attempt == 0 and member.index == 1:
+                await asyncio.Event().wait()
+            return await super().run(member)
+
+    run = Setup(tmp_path, Hanging(), batch=1, staleness=0)
+    async with run.serving():
+        (group,) = await run.step(1)
+    assert group.refilled == 1
+    assert run.ledger.outcomes["infra_failure"] >= 1
