@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERIFIER_CAUSES = frozenset(
-    {"verifier_setup", "verifier_crash", "verifier_timeout", "verifier_reward", "verifier_memory", "judge_failed"}
-)
-"""Causes that speak against the verifier; three in a row break an item. Failures of the machinery do not count."""
+VERIFIER_CAUSES = frozenset({"verifier_crash", "verifier_timeout", "verifier_reward", "verifier_memory"})
+"""Causes that speak against the verifier; three in a row break an item.
+
+Failures of the machinery do not count: neither a sandbox that could not be made ready for the verifier
+(``verifier_setup``) nor a judge that was away (``judge_failed``) is the verifier's doing.
+"""
 
 
 @dataclass(frozen=True, slots=True)

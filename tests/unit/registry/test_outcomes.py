@@ -87,8 +87,9 @@ def test_three_verifier_errors_in_a_row_break_the_item(registry, task, make_reco
     assert the_item(registry).broken
 
 
-def test_failures_of_the_machinery_do_not(registry, task, make_record):
-    registry.append([make_record(task, None, cause="host_lost") for _ in range(5)])
+@pytest.mark.parametrize("cause", ["host_lost", "verifier_setup", "judge_failed"])
+def test_failures_of_the_machinery_do_not(registry, task, make_record, cause):
+    registry.append([make_record(task, None, cause=cause) for _ in range(5)])
     assert not the_item(registry).broken
 
 
