@@ -213,7 +213,7 @@ class _Conversation:
         return ""
 
     async def _store_stdout(self, stdout: bytes) -> None:
-        """Store a single command's stdout as the answer, unless the command itself left the artifact."""
+        """Store a single command's stdout as the answer, unless the command left the artifact or barred its place."""
         assert self._sandbox is not None
         path = answer_path(self._task.spec)
         if path != ANSWER_PATH:
@@ -224,7 +224,11 @@ class _Conversation:
                     return
             else:
                 return
-        await store_answer(self._task, self._sandbox, stdout)
+        try:
+            await store_answer(self._task, self._sandbox, stdout)
+        except SandboxError as error:
+            if error.code in {"channel_lost", "disk_full"}:
+                raise
 
 
 def opening(task: Task) -> tuple[Message, ...]:

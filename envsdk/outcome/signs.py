@@ -13,6 +13,7 @@ from collections.abc import Callable
 from envsdk.outcome.facts import Facts
 
 LIMIT_REACHED = 0.98
+_ENGINE_WORDS = ("engine", "docker", "containerd")
 _HOST_GONE = re.compile(
     r"(host|node|machine|vm|instance)_?(lost|gone|down|died|dead|vanished|reboot|terminated|reclaim|preempt)|preempt|evict",
     re.IGNORECASE,
@@ -188,12 +189,14 @@ def engine_restarted(facts: Facts) -> bool:
 def engine_refused(facts: Facts) -> bool:
     """The container engine's own reply is an error."""
     status = facts.engine.status
-    return (isinstance(status, int) and status >= 500) or _kind(facts, "engine", "docker", "containerd")
+    return (isinstance(status, int) and status >= 500) or _kind(facts, *_ENGINE_WORDS)
 
 
 @sign
 def link_lost(facts: Facts) -> bool:
-    """The harness lost its way over the network: a typed connection error of its own."""
+    """The harness lost its way over the network: a typed connection error, not the engine's refusal."""
+    if _kind(facts, *_ENGINE_WORDS):
+        return False
     return _kind(
         facts, "connection", "network", "broken_pipe", "brokenpipe", "dns", "resolution", "unreachable", "ssh", "tls"
     )

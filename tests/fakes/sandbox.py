@@ -146,7 +146,10 @@ class FakeSandbox:
         self._open()
         target = self.host(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(self._script(data))
+        try:
+            target.write_bytes(self._script(data))
+        except IsADirectoryError as error:
+            raise SandboxError(f"{path} is a folder", code="is_a_folder", where=self.id) from error
         target.chmod(mode)
 
     async def upload(self, source: Path, target: str, *, user: str | None = None) -> None:

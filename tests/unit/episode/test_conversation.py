@@ -61,6 +61,13 @@ async def test_an_artifact_that_the_command_itself_left_is_kept(tmp_path: Path) 
     await provider.close()
 
 
+async def test_a_place_for_the_answer_that_the_command_barred_is_its_own_end_state(tmp_path: Path) -> None:
+    task = text_task(tmp_path, protocol="command")
+    end, provider = await act(task, ScriptedPolicy(["mkdir -p /app/answer.txt; echo said"]))
+    assert (end.ended_by, end.answer) == ("final_answer", b"said\n")
+    await provider.close()
+
+
 async def test_shell_returns_output_and_exit_code_until_the_word_done(tmp_path: Path) -> None:
     policy = ScriptedPolicy(["echo hi; exit 3", "Done."])
     end, provider = await act(shell(tmp_path), policy)

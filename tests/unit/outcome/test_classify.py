@@ -118,7 +118,10 @@ def test_what_the_model_can_write_never_changes_the_outcome(given_facts: dict[st
 
 @given(facts)
 def test_an_end_of_the_machinerys_is_excluded_whatever_the_verifier_says(given_facts: dict[str, Any]) -> None:
-    scored = [{**given_facts, "verifier": {"status": "scored", "reward": reward}} for reward in (0.0, 1.0)]
+    # Without control runs: those may agree with the one score and not with the other.
+    scored = [
+        {**given_facts, "control": [], "verifier": {"status": "scored", "reward": reward}} for reward in (0.0, 1.0)
+    ]
     low, high = (classify(one) for one in scored)
     assert (low.outcome_class in {"infra_failure", "unknown"}) == (high.outcome_class in {"infra_failure", "unknown"})
 
@@ -398,6 +401,11 @@ EXAMPLES: dict[str, tuple[dict[str, Any], str, str]] = {
         },
         "infra_failure",
         "harness_error",
+    ),
+    "an engine that cannot be reached is not the network": (
+        {**LOST, "ended_by": "exception", "exception": {"kind": "engine_unreachable"}, "engine": {"reachable": False}},
+        "infra_failure",
+        "container_engine",
     ),
     "the machine was taken back": (
         {**LOST, "ended_by": "exception", "exception": {"kind": "node_preempted"}},

@@ -146,6 +146,18 @@ async def test_a_state_verifier_reads_the_declared_files_and_no_others(tmp_path:
     await provider.close()
 
 
+async def test_a_file_that_is_too_large_to_read_is_there_and_cannot_be_read(tmp_path: Path) -> None:
+    provider = FakeProvider()
+    box = await provider.acquire(SandboxSpec(image="fake"))
+    await box.exec("head -c 17000000 /dev/zero > /app/big")
+    source = "def judge(state):\n    assert state.exists('/app/big')\n    state.read('/app/big')\n"
+    task = text_task(tmp_path, source=source, kind="state", protocol="shell", artifacts=("/app/big",))
+    verdict = await verify(task, EndState(sandbox=box), provider)
+    assert verdict.code == "verifier_exit"
+    assert "larger than" in verdict.evidence.message
+    await provider.close()
+
+
 @pytest.mark.skipif(isolation() != "bubblewrap", reason="no bubblewrap here")
 async def test_in_its_box_it_sees_neither_the_network_nor_files_of_the_machine(tmp_path: Path) -> None:
     secret = tmp_path / "other-episode.txt"
