@@ -1,4 +1,4 @@
-"""The ledger: every dispatched episode, and how each ended, exactly once, on the disk before anybody acts on it.
+"""The ledger: every dispatched episode and how it ended, exactly once; ends are on the disk before anybody acts.
 
 Two files, only ever appended to: ``dispatched.jsonl`` (one row a start) and ``episodes.jsonl`` (one `EpisodeRecord` a
 row). After a kill the difference of the two is what was in flight; `close_abandoned` ends those as cancelled, so that
@@ -60,7 +60,9 @@ class Ledger:
         """
         if self.knows(episode_id):
             raise StoreError("the episode was dispatched before", code="started_twice", where=episode_id)
-        append_row(self._starts, {"episode_id": episode_id, **row})
+        # Handed to the system, not forced to the disk: it survives the death of this process, and only ends are
+        # acknowledged.
+        append_row(self._starts, {"episode_id": episode_id, **row}, fsync=False)
         self._open[episode_id] = {"episode_id": episode_id, **row}
 
     def end(self, record: EpisodeRecord) -> None:
