@@ -15,7 +15,7 @@ from envsdk.checks.report import CheckReport, CheckResult
 from envsdk.episode.record import EpisodeRecord, Outcome, PhaseTimes, PolicyId
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
-from envsdk.spec.model import ContainerSpec, Task, TaskSpec
+from envsdk.spec.model import AgentSpec, ContainerSpec, Task, TaskSpec, VerifierSpec
 from registry.db.engine import open_database
 from registry.local import LocalRegistry
 
@@ -93,6 +93,26 @@ def make_task(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Task]:
         }
         wanted = {"instruction": f"Do {slug}.\n", "tags": tags, "family": family, "container": ContainerSpec()} | spec
         return dump_task(TaskSpec(slug=slug, **wanted), files, folder / str(next(number)) / slug)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_text_task(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Task]:
+    """Writes tasks whose right answer is ``yes``, judged without a sandbox."""
+    number = itertools.count()
+    folder = tmp_path_factory.mktemp("texts")
+    verifier = b"def is_right(answer, **_):\n    return float(answer.strip() == 'yes')\n"
+
+    def make(slug: str) -> Task:
+        spec = TaskSpec(
+            slug=slug,
+            instruction=f"Say yes to {slug}.\n",
+            agent=AgentSpec(protocol="answer"),
+            verifier=VerifierSpec(kind="text", entry="tests/verifier.py::is_right"),
+            artifacts=("/app/answer.txt",),
+        )
+        return dump_task(spec, {"tests/verifier.py": FileContent(verifier)}, folder / str(next(number)) / slug)
 
     return make
 

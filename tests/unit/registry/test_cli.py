@@ -13,6 +13,7 @@ import pytest
 
 from envsdk.cli.app import main
 from registry.local import LocalRegistry
+from tests.fakes.http_chat import chat_server, said
 
 
 @pytest.fixture
@@ -157,6 +158,20 @@ def test_fit_prints_the_contracts_keys(run, tmp_path):
 def test_a_calibration_that_is_only_planned_runs_nothing(run, filled):
     code, answer = run("calibrate", "status:learnable", "--policy", "vllm:none", "--dry-run", "--json")
     assert (code, answer["episodes"], answer["measured"]) == (0, 0, [])
+
+
+def test_a_calibration_measures_and_says_what_it_spent_and_saved(run, url, make_text_task, make_report):
+    tasks = [make_text_task("a"), make_text_task("b")]
+    with LocalRegistry(url) as registry:
+        registry.push([*tasks, make_text_task("draft")], [make_report(task) for task in tasks])
+    with chat_server(said("yes")) as server:
+        code, answer = run("calibrate", "", "--policy", f"openai:{server.url}#tiny", "--json")
+    assert code == 0
+    assert [(one["slug"], one["verdict"], one["n"]) for one in answer["measured"]] == [
+        ("a", "saturated", 12),
+        ("b", "saturated", 12),
+    ]
+    assert (answer["episodes"], answer["fixed"], answer["saved"], answer["left_out"]) == (24, 64, 40, 1)
 
 
 def test_refresh_wants_one_thing_at_a_time(run, filled):

@@ -9,33 +9,13 @@ import pytest
 from envsdk.checks.report import CheckReport, CheckResult
 from envsdk.episode.agents import AnswerAgent
 from envsdk.episode.record import PolicyId
-from envsdk.spec.contents import FileContent
-from envsdk.spec.dump import dump_task
-from envsdk.spec.model import AgentSpec, TaskSpec, VerifierSpec
 from registry.calibration.measure import candidates, measure
 
-VERIFIER = b"def is_right(answer, **_):\n    return float(answer.strip() == 'yes')\n"
-
 
 @pytest.fixture
-def text_task(tmp_path):
-    def make(slug):
-        spec = TaskSpec(
-            slug=slug,
-            instruction=f"Say yes to {slug}.\n",
-            agent=AgentSpec(protocol="answer"),
-            verifier=VerifierSpec(kind="text", entry="tests/verifier.py::is_right"),
-            artifacts=("/app/answer.txt",),
-        )
-        return dump_task(spec, {"tests/verifier.py": FileContent(VERIFIER)}, tmp_path / "src" / slug)
-
-    return make
-
-
-@pytest.fixture
-def checked(sqlite_registry, text_task):
+def checked(sqlite_registry, make_text_task):
     def push(*slugs):
-        tasks = [text_task(slug) for slug in slugs]
+        tasks = [make_text_task(slug) for slug in slugs]
         reports = [
             CheckReport(
                 slug=task.slug,
@@ -106,9 +86,9 @@ def test_every_look_is_in_the_registry(checked, tmp_path):
     assert sum(item.n for item in registry.query("policy:fixed").items) == campaign.episodes == 8
 
 
-def test_drafts_and_broken_ones_are_left_out(checked, text_task):
+def test_drafts_and_broken_ones_are_left_out(checked, make_text_task):
     registry = checked("a")
-    registry.push([text_task("draft")])
+    registry.push([make_text_task("draft")])
     good, left_out = candidates(registry, "")
     assert ([item.slug for item in good], [item.slug for item in left_out]) == (["a"], ["draft"])
 

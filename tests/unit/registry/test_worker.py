@@ -10,6 +10,7 @@ from envsdk.errors import UsageError
 from registry import worker
 from registry.jobs import cancel, enqueue, find_job
 from registry.worker import serve_jobs
+from tests.fakes.http_chat import chat_server, said
 
 
 @pytest.fixture
@@ -93,3 +94,14 @@ def test_the_real_jobs_report_a_set_that_is_not_there(sqlite_registry, ask):
     number = ask("refresh", set="nothing")
     asyncio.run(serve_jobs(sqlite_registry, forever=False))
     assert look(sqlite_registry, number).error.startswith("unknown_set")
+
+
+def test_a_calibration_asked_for_is_done(sqlite_registry, ask, make_text_task, make_report):
+    task = make_text_task("a")
+    sqlite_registry.push([task], [make_report(task)])
+    with chat_server(said("no")) as server:
+        number = ask("calibrate", q="", policy=f"openai:{server.url}#tiny")
+        asyncio.run(serve_jobs(sqlite_registry, forever=False))
+    job = look(sqlite_registry, number)
+    assert (job.state, job.result) == ("done", {"tasks": 1, "episodes": 12, "fixed": 32})
+    assert sqlite_registry.query("status:too_hard").total == 1
