@@ -52,8 +52,14 @@ async def measure(only: set[str]) -> list[figures.Row]:
             image = await provider.ensure_image(None, figures.IMAGE)
             for key, figure in wanted.items():
                 began = time.monotonic()
-                rows += await figure(provider, image)
-                print(f"{key}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+                found = await figure(provider, image)
+                rows += found
+                print(
+                    f"{key}: {time.monotonic() - began:.0f} s",
+                    *(row.measured for row in found),
+                    sep="\n  ",
+                    file=sys.stderr,
+                )
         finally:
             await provider.close()
     return rows
