@@ -113,6 +113,7 @@ def check_files(directory: TaskDirectory, toml: TaskToml) -> tuple[Beside, list[
         params, found = _params(read("tests/params.json"))
         problems += found
     problems += _check_verifier_files(directory, toml, kind)
+    problems += _check_support(directory, toml)
     if not (
         directory.has_folder("environment") or (toml.environment and toml.environment.docker_image) or kind == "text"
     ):
@@ -130,6 +131,35 @@ def check_files(directory: TaskDirectory, toml: TaskToml) -> tuple[Beside, list[
         message = "starts with a canary line, which models are not shown"
         problems.append(Problem(code="canary", file="instruction.md", message=message, severity="warning"))
     return beside, problems
+
+
+def _check_support(directory: TaskDirectory, toml: TaskToml) -> Iterator[Problem]:
+    """Warnings for what Harbor would provide and nothing here does: said, so that no run differs in silence."""
+    table = toml.environment or EnvironmentTable()
+    asked = {
+        "environment.gpus": table.gpus,
+        "environment.tpu": table.tpu,
+        "environment.skills_dir": table.skills_dir,
+        "verifier.environment": toml.verifier.environment,
+        "verifier.collect": toml.verifier.collect,
+    }
+    for field, value in asked.items():
+        if value:
+            yield _unsupported("task.toml", field)
+    for file in ("environment/docker-compose.yaml", "tests/docker-compose.yaml", "tests/Dockerfile"):
+        if directory.is_file(file):
+            yield _unsupported(file, "")
+
+
+def _unsupported(file: str, field: str) -> Problem:
+    return Problem(
+        code="not_supported",
+        file=file,
+        field=field,
+        message="is kept, but has no effect here",
+        hint="declare services in [metadata.envsdk]" if "compose" in file else "do not rely on it",
+        severity="warning",
+    )
 
 
 def _check_instructions(

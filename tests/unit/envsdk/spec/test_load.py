@@ -183,6 +183,21 @@ def test_a_field_that_resembles_none_is_a_warning(tmp_path: Path) -> None:
     assert [(w.code, w.field, w.severity) for w in warnings] == [("unknown_field", "agent.zzz", "warning")]
 
 
+@pytest.mark.parametrize(
+    ("toml", "files", "place"),
+    [
+        ("[environment]\ngpus = 1\n", {}, "environment.gpus"),
+        ("[[verifier.collect]]\ncommand = 'x'\n", {}, "verifier.collect"),
+        ("[verifier.environment]\ncpus = 1\n", {}, "verifier.environment"),
+        ("", {"tests__Dockerfile": "FROM scratch\n"}, "tests/Dockerfile"),
+        ("", {"environment__docker-compose_dot_yaml": "services: {}\n"}, "environment/docker-compose.yaml"),
+    ],
+)
+def test_what_nothing_here_provides_is_said(tmp_path: Path, toml: str, files: dict[str, str], place: str) -> None:
+    _, warnings = load_with_warnings(make(tmp_path / "t", toml, **files))
+    assert [(w.code, w.field or w.file) for w in warnings] == [("not_supported", place)]
+
+
 def test_every_problem_is_reported_together(tmp_path: Path) -> None:
     root = make(tmp_path / "t", "[agnet]\n[verifier]\nenvironment_mode = 1\ntimeout_sec = 0\n", instruction_dot_md="")
     (root / "bad").symlink_to("/etc")
