@@ -146,7 +146,7 @@ def _check_support(directory: TaskDirectory, toml: TaskToml) -> Iterator[Problem
     for field, value in asked.items():
         if value:
             yield _unsupported("task.toml", field)
-    for file in ("environment/docker-compose.yaml", "tests/docker-compose.yaml", "tests/Dockerfile"):
+    for file in ("environment/docker-compose.yaml", "tests/docker-compose.yaml"):
         if directory.is_file(file):
             yield _unsupported(file, "")
 

@@ -189,7 +189,6 @@ def test_a_field_that_resembles_none_is_a_warning(tmp_path: Path) -> None:
         ("[environment]\ngpus = 1\n", {}, "environment.gpus"),
         ("[[verifier.collect]]\ncommand = 'x'\n", {}, "verifier.collect"),
         ("[verifier.environment]\ncpus = 1\n", {}, "verifier.environment"),
-        ("", {"tests__Dockerfile": "FROM scratch\n"}, "tests/Dockerfile"),
         ("", {"environment__docker-compose_dot_yaml": "services: {}\n"}, "environment/docker-compose.yaml"),
     ],
 )
