@@ -70,7 +70,7 @@ class Learner:
         torch.manual_seed(config.seed)
         self.config = config
         self.model = (_load(model_dir) if model is None else model).to(_device(config))
-        self.model.train()
+        self.model.eval()  # dropout would make the ratio of a policy to itself differ from 1
         self._reference = _frozen_copy(self.model) if config.kl_coef else None
         self.weights = MasterWeights(self.model, dtype=torch.bfloat16 if config.precision == "bf16" else torch.float32)
         self.weights.to_model()

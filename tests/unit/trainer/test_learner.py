@@ -211,6 +211,13 @@ def test_a_loss_may_be_given_by_the_name_of_its_preset() -> None:
     assert caught.value.code == "unknown_loss"
 
 
+def test_dropout_never_makes_the_policy_differ_from_itself() -> None:
+    model = tiny_llama(attention_dropout=0.5)
+    one = Learner(None, LearnerConfig(precision="fp32"), model=model)
+    assert one.logprobs([[1, 2, 3, 4]]) == one.logprobs([[1, 2, 3, 4]])
+    assert not model.training
+
+
 def test_scores_are_those_of_the_model() -> None:
     one = learner()
     ids = [3, 1, 4, 1, 5]
