@@ -104,17 +104,27 @@ def test_an_interrupted_command_is_waited_for_not_killed(demo, calls, tmp_path: 
     assert list((tmp_path / "done").iterdir()) == []
 
 
-@pytest.mark.parametrize(("low_after", "status"), [(0.31, 0), (0.30, 1), (0.1, 1)])
-def test_only_a_gain_beyond_both_intervals_is_called_one(demo, tmp_path: Path, low_after: float, status: int) -> None:
+def _results(demo, tmp_path: Path, *, low_after: float = 0.31, held_out: str = "a" * 64):
     rate = {"pass_rate": 0.2, "n": 256}
-    results = demo.Results(
+    (tmp_path / "tasks" / f"{'b' * 16}-{'0' * 8}").mkdir(parents=True)
+    return demo.Results(
         {
             "before": [{**rate, "low": 0.1, "high": 0.30}],
             "after": [{**rate, "low": low_after, "high": 0.9}],
             "train": [{"steps": 3, "outcomes": {}, "run_dir": str(tmp_path)}],
+            "pin": [{"items": [{"slug": "some-task", "task_digest": held_out}]}],
         }
     )
-    assert demo.conclude(results, tmp_path) == status
+
+
+@pytest.mark.parametrize(("low_after", "status"), [(0.31, 0), (0.30, 1), (0.1, 1)])
+def test_only_a_gain_beyond_both_intervals_is_called_one(demo, tmp_path: Path, low_after: float, status: int) -> None:
+    assert demo.conclude(_results(demo, tmp_path, low_after=low_after), tmp_path) == status
+
+
+def test_a_gain_on_tasks_that_were_trained_on_is_none(demo, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.conclude(_results(demo, tmp_path, held_out="b" * 64), tmp_path) == 1
+    assert "some-task" in capsys.readouterr().err
 
 
 def test_held_out_tasks_are_drawn_from_other_seeds_and_are_never_asked_for(demo, tmp_path: Path) -> None:
