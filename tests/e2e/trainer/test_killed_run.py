@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ from registry.client import open_registry
 from trainer.ledger import Ledger
 from trainer.models import tiny_model_dir
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
 
 # A model with random weights writes a text of even length about every other time: enough for a signal.
 FAMILY = '''
@@ -85,6 +87,19 @@ def command(folder: Path, registry: str, *more: str) -> list[str]:
     return [str(envsdk), "train", "--query", "family:parity", "--runs", str(folder), "--json", *chosen, *more]
 
 
+@contextmanager
+def started(arguments: list[str], log: Path) -> Iterator[subprocess.Popen]:
+    """A process group of its own, none of which outlives the block."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(arguments, stdout=out, stderr=out, start_new_session=True)
+    try:
+        yield process
+    finally:
+        for pid in alive_in_group(process.pid):
+            os.kill(int(pid), signal.SIGKILL)
+        process.wait()
+
+
 def wait_for(condition, *, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -111,21 +126,21 @@ def test_a_killed_run_leaves_nothing_running_and_resumes_without_losing_or_doubl
     tiny_model_dir()
     runs = tmp_path / "runs"
     run = runs / "train"
-    log = (tmp_path / "first.log").open("wb")
-    first = subprocess.Popen(command(runs, registry), stdout=log, stderr=log, start_new_session=True)
     metrics = run / "metrics.jsonl"
 
     def steps() -> int:
         return len(read_rows(metrics).rows) if metrics.exists() else 0
 
-    assert wait_for(lambda: steps() >= 3 or first.poll() is not None, seconds=240), (tmp_path / "first.log").read_text()
-    assert first.poll() is None, (tmp_path / "first.log").read_text()[-4000:]
-    os.kill(first.pid, signal.SIGKILL)
-    first.wait()
-    assert wait_for(lambda: not alive_in_group(first.pid), seconds=60), alive_in_group(first.pid)
+    with started(command(runs, registry), tmp_path / "first.log") as first:
+        wait_for(lambda: steps() >= 3 or first.poll() is not None, seconds=420)
+        assert first.poll() is None, (tmp_path / "first.log").read_text()[-4000:]
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+        assert wait_for(lambda: not alive_in_group(first.pid), seconds=60), alive_in_group(first.pid)
+        assert steps() >= 3
 
     second = subprocess.run(
-        command(runs, registry, "--resume"), capture_output=True, text=True, timeout=280, check=False
+        command(runs, registry, "--resume"), capture_output=True, text=True, timeout=400, check=False
     )
     assert second.returncode == 0, second.stderr[-4000:]
     result = json.loads(second.stdout)
