@@ -124,10 +124,10 @@ class Stage:
         """
         if scene.after_oracle:
             await self.oracle()  # before a slot is taken: the oracle needs one
+        plain = await self._plain_answer(scene)
         async with self._free:
-            if not self.has_box:
-                answer = _answer(scene, self.answer_path)
-                end = EndState(answer=answer)
+            if plain is not None or not self.has_box:
+                end = EndState(answer=plain)
                 verdict = await verify(self._timed(scene), end, None, env=scene.env, faketime=scene.faketime)
                 return self._counted(verdict)
             async with AsyncExitStack() as closing:
@@ -144,6 +144,17 @@ class Stage:
                     before_start=scene.before_start,
                 )
                 return self._counted(verdict)
+
+    async def _plain_answer(self, scene: Scene) -> bytes | None:
+        """The answer that a scene comes down to, where the verifier sees nothing but an answer; needs no box then."""
+        if not self.has_box and scene.solution is not None:
+            return (scene.solution / ANSWER).read_bytes()
+        if self.has_box and (self.task.spec.verifier.kind != "text" or scene.script or scene.solution):
+            return None
+        if self.answer_path in scene.files:
+            return scene.files[self.answer_path]
+        run = await self.oracle() if scene.after_oracle else None
+        return run.outputs.get(self.answer_path) if run is not None else None
 
     @asynccontextmanager
     async def box(self, scene: Scene) -> AsyncIterator[Sandbox]:
@@ -302,12 +313,6 @@ class Stage:
         self.runs += 1
         self.verify_s += verdict.seconds
         return verdict
-
-
-def _answer(scene: Scene, path: str) -> bytes | None:
-    if scene.solution is not None:
-        return (scene.solution / ANSWER).read_bytes()
-    return scene.files.get(path)
 
 
 async def oracle_scene(stage: Stage) -> Scene:

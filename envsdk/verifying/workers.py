@@ -26,7 +26,7 @@ from envsdk.errors import VerifierError
 from envsdk.verifying.isolation import wrap
 from envsdk.verifying.surroundings import PLAIN, Surroundings
 
-MAX_WORKERS = 16
+MAX_WORKERS = 32
 _ZYGOTE = Path(__file__).with_name("zygote.py")
 
 
