@@ -192,7 +192,8 @@ async def test_a_resume_keeps_what_was_acknowledged_and_runs_only_what_is_missin
 
 async def test_versions_go_on_after_a_resume(tmp_path: Path) -> None:
     options = {"steps": 4, "checkpoint_every": 2}
-    await killed_after(tmp_path, 3, **options)  # a step is printed before it is saved: step 2's checkpoint is whole by now
+    # A step is printed before it is saved: by the third, the second's checkpoint is whole.
+    await killed_after(tmp_path, 3, **options)
     run = await fake_run(tmp_path, **options)
     assert run.parts.first_step == 3
     assert run.parts.publisher.version == run.engines[0].version == run.learner.updates == 2
