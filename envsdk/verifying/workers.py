@@ -28,6 +28,7 @@ from envsdk.verifying.surroundings import PLAIN, Surroundings
 
 MAX_WORKERS = 32
 _ZYGOTE = Path(__file__).with_name("zygote.py")
+_STATE = Path(__file__).parents[1] / "authoring" / "state.py"
 
 
 class Worker:
@@ -37,7 +38,8 @@ class Worker:
         self._folder = Path(tempfile.mkdtemp(prefix="envsdk-verifier-"))
         self._tests = self._folder / "tests"
         shutil.copytree(tests, self._tests, symlinks=True)
-        shutil.copy(_ZYGOTE, self._folder / "zygote.py")
+        for source in (_ZYGOTE, _STATE):
+            shutil.copy(source, self._folder)
         # Not -I, which is -E too: the hash seed is a variable. The plain environment below has no other of Python's.
         program = [sys.executable, "-s", "-P", str(self._folder / "zygote.py"), str(self._tests), module_file]
         command, self.isolation = wrap([*surroundings.prefix(self._folder), *program], self._folder)

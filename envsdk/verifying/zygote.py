@@ -28,6 +28,8 @@ from typing import Any
 
 TAIL_BYTES = 8 << 10
 RESULT_CAP_BYTES = (1 << 20) + 1
+HANDLE = "envsdk_state"
+"""The read handle's module lies beside this file: its package would have to be loaded in each child."""
 MAX_CHILDREN = 2 * (os.cpu_count() or 1)
 
 
@@ -46,11 +48,16 @@ class Child:
 def load(tests_dir: str, module_file: str) -> Any:
     """Import the verifier's module from its file; siblings are importable."""
     sys.path.insert(0, tests_dir)
-    spec = importlib.util.spec_from_file_location("verifier", os.path.join(tests_dir, module_file))  # noqa: PTH118
+    return import_file("verifier", os.path.join(tests_dir, module_file))  # noqa: PTH118
+
+
+def import_file(name: str, path: str) -> Any:
+    """Import one file as the module ``name``."""
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(module_file)
+        raise ImportError(path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["verifier"] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -64,6 +71,7 @@ def main() -> None:
     # A folder that can be entered and not listed: runs that are in flight together do not find each other's files.
     tempfile.tempdir = tempfile.mkdtemp(prefix="verify-")
     Path(tempfile.tempdir).chmod(0o300)
+    import_file(HANDLE, str(Path(__file__).with_name("state.py")))
     try:
         module, broken = load(tests_dir, module_file), ""
     except BaseException:  # noqa: BLE001 - the verifier's own code: whatever it raises is every run's answer
@@ -183,8 +191,6 @@ def subject(request: dict[str, Any], folder: str) -> Any:
     """What the function is asked about: the answer's text, or a read handle on the files."""
     if request["kind"] == "text":
         return base64.b64decode(request["answer"]).decode("utf-8", "replace")
-    from envsdk.authoring.state import FolderState
-
     for path, mode, data in request["files"]:
         place = Path(folder) / path
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -197,7 +203,7 @@ def subject(request: dict[str, Any], folder: str) -> Any:
             os.truncate(place, int(data))
         else:
             place.write_bytes(base64.b64decode(data))
-    return FolderState(Path(folder))
+    return sys.modules[HANDLE].FolderState(Path(folder))
 
 
 def plain(value: Any) -> Any:
