@@ -23,7 +23,7 @@ from envsdk.sandboxes.limits import bounds
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FILE_S = 120.0
-_PROBE_S = 5.0
+_PROBE_S = 10.0
 _TREE_CAP_BYTES = 1 << 30
 _CODES = {
     errno.ENOENT: "no_such_file",

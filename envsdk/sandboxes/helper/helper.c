@@ -274,7 +274,7 @@ static int enforce_deadlines(void) {
   }
   return next ? (int)((next - now) / 1000 + 1) : -1;
 }
-static int main_loop(void) {
+static void __attribute__((noreturn)) main_loop(void) {
   static struct pollfd fds[2 + 2 * MAX_JOBS];
   static struct job *owner[2 + 2 * MAX_JOBS];
   u64 child = 1UL << (SIGCHLD - 1), pipe_sig = child | 1UL << (SIGPIPE - 1), info[16];
@@ -308,7 +308,7 @@ static int main_loop(void) {
     if (fds[0].revents) receive();
   }
 }
-int begin(i64 *stack) {
+void __attribute__((noreturn)) begin(i64 *stack) {
   char **argv = (char **)(stack + 1), **env = argv + stack[0] + 1;
   if (stack[0] > 2 && str_eq(argv[1], "launch")) sys_exit(launch(argv + 2, env));
   /* kill(-1) spares nobody: it must never be sent from outside a sandbox's own process namespace. */
@@ -316,7 +316,7 @@ int begin(i64 *stack) {
     say("the helper runs only as the first process of a sandbox", "");
     sys_exit(2);
   }
-  return main_loop();
+  main_loop();
 }
 #if defined(__x86_64__)
 __asm__(".globl _start\n_start:\nxor %ebp,%ebp\nmov %rsp,%rdi\nand $-16,%rsp\ncall begin\n");

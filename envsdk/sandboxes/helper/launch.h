@@ -57,6 +57,7 @@ static int new_mounts(const char *at, const char *overlay) {
   return (int)-r;
 }
 static int launch(char **word, char **env) {
+  static char *mounting[] = {"overlay", 0};
   const char *at = 0, *overlay = 0, *v;
   int bad = 0;
   for (; *word && !str_eq(*word, "--") && !bad; word++) {
@@ -74,9 +75,7 @@ static int launch(char **word, char **env) {
     } else bad = EINVAL;
     if (bad) break;
   }
-  if (!bad && at) {
-    if ((bad = new_mounts(at, overlay))) word = (char *[]){"overlay", 0};
-  }
+  if (!bad && at && (bad = new_mounts(at, overlay))) word = mounting;
   if (!bad && *word && word[1]) bad = (int)-SYS(execve, word[1], word + 1, env, 0);
   char buf[24], *errno_text = digits_of((u64)bad, buf + sizeof buf);
   write_all(2, "envsdk: launch failed at ", 25);
