@@ -148,6 +148,7 @@ def test_settings_the_user_made_in_the_environment_stay(monkeypatch: pytest.Monk
     assert os.environ["VLLM_CPU_KVCACHE_SPACE"] == "7"
     assert os.environ["VLLM_CPU_OMP_THREADS_BIND"] == "0,1"
     assert os.environ["HF_HUB_OFFLINE"] == "1"
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
     assert os.environ["TORCHDYNAMO_DISABLE"] == "1"
 
 
