@@ -6,25 +6,24 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from envsdk.checks.stage import Stage
 from envsdk.errors import SandboxError
 
-_FIND = "find / -xdev \\( -path /proc -o -path /sys \\) -prune -o -type d -name .git -print 2>/dev/null | head -n 5"
 _SHOWN = 5
 
 
-async def future_commits(stage: Stage) -> dict[str, list[str]]:
+async def future_commits(stage: Stage, repositories: Iterable[str]) -> dict[str, list[str]]:
     """Repository -> some commits that are not reachable from its HEAD: by other refs, reflogs, or dangling.
 
     Raises:
         SandboxError: the box does not answer.
     """
-    found = (await stage.probe(_FIND)).stdout.decode("utf-8", "replace").splitlines()
-    if not found or shutil.which("git") is None:
+    if shutil.which("git") is None:
         return {}
-    return {path: commits for path in found if (commits := await _beyond_head(stage, path))}
+    return {path: commits for path in repositories if (commits := await _beyond_head(stage, path))}
 
 
 async def _beyond_head(stage: Stage, path: str) -> list[str]:

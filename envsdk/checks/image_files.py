@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from envsdk.checks.stage import Stage
+from envsdk.checks.outputs import read_files
+from envsdk.checks.stage import Scene, Stage
 
 MAX_FILES = 400
 MAX_KIB = 64
@@ -24,26 +26,49 @@ find / -xdev \\( $prune -path '/usr/local/lib/python3*' -o -path '*/node_modules
     -type f -size -{MAX_KIB}k -readable -print 2>/dev/null | sort -u | comm -13 "$owned" - | head -n {MAX_FILES}
 rm -f "$owned"
 """
+_REPOSITORIES = (
+    "find / -xdev \\( -path /proc -o -path /sys \\) -prune -o -type d -name .git -print 2>/dev/null | head -n 5"
+)
 _GENERATED = re.compile(
     r"/etc/(?:(?:passwd|group|shadow|gshadow|subuid|subgid)-?|hosts|hostname|resolv\.conf|ld\.so\.cache|machine-id|shells"
     r"|environment|timezone|\.pwd\.lock|adjtime|mtab|inputrc|nsswitch\.conf|apt/.*|rc[0-9S]\.d/.*)"
 )
 
 
-async def image_files(stage: Stage) -> dict[str, str]:
-    """Path -> text of every small text file that the agent can read and that no package owns.
+@dataclass(frozen=True, slots=True)
+class ImageView:
+    """What an agent finds in the pristine image.
 
-    Raises:
-        SandboxError: the box does not answer.
+    Attributes:
+        files: path -> text of every small text file that the agent can read and that no package owns.
+        environment: its variables.
+        repositories: folders named ``.git``.
     """
-    return await stage.once("image_files", lambda: _read(stage))  # type: ignore[no-any-return]
+
+    files: dict[str, str]
+    environment: dict[str, str]
+    repositories: tuple[str, ...]
 
 
-async def _read(stage: Stage) -> dict[str, str]:
-    listed = await stage.probe(_LIST, user=stage.task.spec.agent.user)
-    paths = [path for path in listed.stdout.decode("utf-8", "replace").splitlines() if not _GENERATED.fullmatch(path)]
-    contents = await stage.read_pristine(paths)
-    return {path: text for path, data in contents.items() if (text := _text(data)) is not None}
+async def image_view(stage: Stage) -> ImageView:
+    """Look around in one box, once on a stage. Raises `SandboxError` where the box does not answer."""
+    return await stage.once("image_view", lambda: _look(stage))  # type: ignore[no-any-return]
+
+
+async def _look(stage: Stage) -> ImageView:
+    user = stage.task.spec.agent.user
+    async with stage.box(Scene()) as box:
+
+        async def lines(command: str, user: str) -> list[str]:
+            ended = await box.exec(command, user=user, cwd="/", timeout_s=60.0, output_cap_bytes=8 << 20)
+            return ended.stdout.decode("utf-8", "replace").splitlines()
+
+        paths = [path for path in await lines(_LIST, user) if not _GENERATED.fullmatch(path)]
+        contents = await read_files(box, paths)
+        environment = dict(line.split("=", 1) for line in await lines("env", user) if "=" in line)
+        repositories = await lines(_REPOSITORIES, "root")
+    files = {path: text for path, data in contents.items() if (text := _text(data)) is not None}
+    return ImageView(files, environment, tuple(repositories))
 
 
 def _text(data: bytes) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from envsdk.checks.check import Check, Finding, does_not_apply, fails, passes
 from envsdk.checks.git_future import future_commits
-from envsdk.checks.image_files import image_files
+from envsdk.checks.image_files import image_view
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.stage import OracleRun, Stage
 
@@ -49,9 +49,10 @@ async def _examine(stage: Stage) -> Finding:
     if stage.has_box:
         answers = list(_answers(run)) if run is not None else []
         tests = "\n".join(files.under("tests").values())
-        found += list(_in_files(await image_files(stage), stage, hidden, answers, tests))
-        found += list(_in_environment(await _environment(stage), answers))
-        future = await future_commits(stage)
+        view = await image_view(stage)
+        found += list(_in_files(view.files, stage, hidden, answers, tests))
+        found += list(_in_environment(view.environment, answers))
+        future = await future_commits(stage, view.repositories)
         found += [(path, f"commits beyond HEAD: {', '.join(commits)}") for path, commits in future.items()]
     elif run is None and not hidden:
         return does_not_apply("no box and no oracle: there is nothing that could be read")
@@ -115,12 +116,6 @@ def is_input(path: str, stage: Stage) -> bool:
 
 def _as_word(answer: str, text: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(answer)}(?![\w.])", text) is not None
-
-
-async def _environment(stage: Stage) -> dict[str, str]:
-    listed = await stage.probe("env", user=stage.task.spec.agent.user)
-    lines = listed.stdout.decode("utf-8", "replace").splitlines()
-    return dict(line.split("=", 1) for line in lines if "=" in line)
 
 
 def _in_environment(environment: dict[str, str], answers: list[tuple[str, Secret]]) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from envsdk.checks.check import Check, Finding, fails, is_full, not_assessed, passes, said
-from envsdk.checks.image_files import image_files
+from envsdk.checks.image_files import image_view
 from envsdk.checks.interval import wilson
 from envsdk.checks.leak import is_input
 from envsdk.checks.lint.names import is_named
@@ -98,7 +98,7 @@ async def _inputs(stage: Stage) -> list[str]:
     """Texts that the task gives to the agent."""
     if not stage.has_box:
         return []
-    return [text for path, text in (await image_files(stage)).items() if is_input(path, stage)]
+    return [text for path, text in (await image_view(stage)).files.items() if is_input(path, stage)]
 
 
 def _wrong_texts(stage: Stage, run: OracleRun, inputs: list[str]) -> Iterator[Mutant]:

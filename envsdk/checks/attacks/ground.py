@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.stage import OracleRun, Scene, Stage
 from envsdk.checks.targets import target_files
+from envsdk.sandboxes.base import Sandbox
 
 WRONG = b"x\n"
 """A submission that is right nowhere."""
@@ -71,16 +72,17 @@ async def survey(stage: Stage, run: OracleRun) -> Ground:
     targets = tuple(await target_files(stage))
     named = {path.rstrip("./") for path in _PATH.findall(text) if not _OURS.match(path)}
     named -= {*targets, *_folders_of(targets), workdir.rstrip("/"), ""}
-    path = (await stage.probe('printf %s "$PATH"')).stdout.decode("utf-8", "replace").split(":")
     assigned = list(_ASSIGNED.finditer(text))
-    path += [part for match in assigned if match["name"] == "PATH" for part in match["value"].split(":")]
-    modules = [part for match in assigned if match["name"] != "PATH" for part in match["value"].split(":")]
-    home = (await stage.probe('printf %s "$HOME"', user=spec.agent.user)).stdout.decode("utf-8", "replace")
-    path_folders = {part if part.startswith("/") else workdir for part in path if "$" not in part}
-    module_folders = {part for part in modules if part.startswith("/")}
-    folders = {workdir, home, f"{workdir}/tests", *module_folders, *(part.rpartition("/")[0] for part in named)}
-    asked = sorted(named | path_folders | {folder for folder in folders if folder})
-    may = await _permissions(stage, asked)
+    async with stage.box(Scene()) as box:
+        path = (await box.exec('printf %s "$PATH"', user="root")).stdout.decode("utf-8", "replace").split(":")
+        home = (await box.exec('printf %s "$HOME"', user=spec.agent.user)).stdout.decode("utf-8", "replace")
+        path += [part for match in assigned if match["name"] == "PATH" for part in match["value"].split(":")]
+        modules = [part for match in assigned if match["name"] != "PATH" for part in match["value"].split(":")]
+        path_folders = {part if part.startswith("/") else workdir for part in path if "$" not in part}
+        module_folders = {part for part in modules if part.startswith("/")}
+        folders = {workdir, home, f"{workdir}/tests", *module_folders, *(part.rpartition("/")[0] for part in named)}
+        asked = sorted(named | path_folders | {folder for folder in folders if folder})
+        may = await _permissions(box, asked, spec.agent.user)
     return Ground(
         tests=tests,
         oracle=run,
@@ -100,7 +102,7 @@ def _folders_of(paths: Iterable[str]) -> set[str]:
     return {str(folder) for path in paths for folder in PurePosixPath(path).parents}
 
 
-async def _permissions(stage: Stage, paths: list[str]) -> dict[str, str]:
+async def _permissions(box: Sandbox, paths: list[str], user: str) -> dict[str, str]:
     """For each path that the agent may write: ``file``, ``folder``, or ``new`` where only its folder lets it."""
     words = " ".join(map(shlex.quote, paths))
     script = (
@@ -108,6 +110,6 @@ async def _permissions(stage: Stage, paths: list[str]) -> dict[str, str]:
         '{ [ -f "$p" ] && [ -w "$(dirname "$p")" ]; } || continue; '
         'if [ -d "$p" ]; then k=folder; elif [ -e "$p" ]; then k=file; else k=new; fi; echo "$k $p"; done; true'
     )
-    listed = await stage.probe(script, user=stage.task.spec.agent.user)
+    listed = await box.exec(script, user=user, cwd="/")
     lines = listed.stdout.decode("utf-8", "replace").splitlines()
     return {path: kind for kind, _, path in (line.partition(" ") for line in lines)}
