@@ -51,7 +51,11 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
 
 
 async def _train(config: TrainConfig, path: Path, *, resume: bool) -> dict[str, Any]:
-    from trainer.loop import train as run_training
+    from trainer.engines.environment import prepare_environment
+
+    engine = config.engine
+    prepare_environment(kv_cache_gib=engine.kv_cache_gib, threads=engine.threads, compiled=engine.compile)
+    from trainer.loop import train as run_training  # loads torch, which reads the environment
 
     if not config.query:
         raise UsageError("no tasks to train on: the query is empty", code="no_query", hint="--query 'status:learnable'")

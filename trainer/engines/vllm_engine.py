@@ -8,7 +8,6 @@ Tested on a CPU; on a GPU the same calls are made with vLLM's own defaults for b
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from envsdk.episode.record import VersionSpan
 from envsdk.errors import EngineError, PrerequisiteError
 from envsdk.sandboxes.base import Frozen
 from trainer.engines.base import Generation, Request
+from trainer.engines.environment import prepare_environment
 from trainer.engines.plugin import BACKEND
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class VllmEngine:
             PrerequisiteError: ``no_vllm``: vLLM is not installed.
             EngineError: ``engine_start``: vLLM did not come up.
         """
-        _prepare_environment(options)
+        prepare_environment(kv_cache_gib=options.kv_cache_gib, threads=options.threads, compiled=options.compile)
         try:
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
@@ -179,25 +179,6 @@ class VllmEngine:
         except Exception as error:
             # vLLM raises its own, torch's and zmq's errors; to the caller each means that this replica failed.
             raise EngineError(f"{what} failed: {type(error).__name__}: {error}", where=f"engine {self.name}") from error
-
-
-def _prepare_environment(options: EngineOptions) -> None:
-    """Settings that vLLM reads when it is imported or spawned. What the user has set stays."""
-    if not options.compile:
-        # Without this the first request waits 15 s for a compiler, on account of one small function about logprobs.
-        os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
-    threads = options.threads or ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
-    for name, value in {
-        "HF_HUB_OFFLINE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-        "VLLM_LOGGING_LEVEL": "ERROR",
-        "VLLM_CPU_KVCACHE_SPACE": str(options.kv_cache_gib),
-        "VLLM_CPU_OMP_THREADS_BIND": threads,  # the default binds one thread on two cores
-        # Engine and learner share the cores. A thread that spins at a barrier keeps the other's from running: sleeping
-        # instead made both together 3.7 and 1.8 times as fast on two cores, and cost nothing alone.
-        "OMP_WAIT_POLICY": "PASSIVE",
-    }.items():
-        os.environ.setdefault(name, value)
 
 
 def _engine_args(model_dir: Path, options: EngineOptions) -> Any:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from envsdk.errors import EngineError, PrerequisiteError
-from trainer.engines.vllm_engine import EngineOptions, VllmEngine, _prepare_environment, _read
+from trainer.engines.vllm_engine import EngineOptions, VllmEngine, _read
 
 
 @dataclass
@@ -138,23 +138,3 @@ async def test_no_vllm_is_a_missing_prerequisite(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(PrerequisiteError) as caught:
         await VllmEngine.start(tmp_path, EngineOptions())
     assert caught.value.code == "no_vllm"
-
-
-def test_settings_the_user_made_in_the_environment_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    monkeypatch.setattr(os, "environ", {"VLLM_CPU_KVCACHE_SPACE": "7"})
-    _prepare_environment(EngineOptions(threads="0,1"))
-    assert os.environ["VLLM_CPU_KVCACHE_SPACE"] == "7"
-    assert os.environ["VLLM_CPU_OMP_THREADS_BIND"] == "0,1"
-    assert os.environ["HF_HUB_OFFLINE"] == "1"
-    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
-    assert os.environ["TORCHDYNAMO_DISABLE"] == "1"
-
-
-def test_a_compiled_engine_is_not_kept_from_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    import os
-
-    monkeypatch.setattr(os, "environ", {})
-    _prepare_environment(EngineOptions(compile=True))
-    assert "TORCHDYNAMO_DISABLE" not in os.environ
