@@ -26,7 +26,17 @@ def judges() -> dict[str, Judge]:
     return installed_judges()
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{case.kind}-{case.id}" for case in CASES])
+NEEDS = {"verifier_defects": pytest.mark.bubblewrap}
+"""What cases of a kind need from the machine."""
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=f"{case.kind}-{case.id}", marks=NEEDS[case.kind] if case.kind in NEEDS else ())
+        for case in CASES
+    ],
+)
 def test_case(case: Case) -> None:
     if case.kind in PENDING:
         pytest.skip(f"pending: {PENDING[case.kind]}")
