@@ -32,10 +32,7 @@ NEEDS = {"verifier_defects": pytest.mark.bubblewrap}
 
 @pytest.mark.parametrize(
     "case",
-    [
-        pytest.param(case, id=f"{case.kind}-{case.id}", marks=NEEDS[case.kind] if case.kind in NEEDS else ())
-        for case in CASES
-    ],
+    [pytest.param(case, id=f"{case.kind}-{case.id}", marks=NEEDS.get(case.kind, ())) for case in CASES],
 )
 def test_case(case: Case) -> None:
     if case.kind in PENDING:
