@@ -29,6 +29,11 @@ def test_nothing_is_asked_of_a_network_and_threads_sleep_at_barriers() -> None:
     assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
 
 
+def test_engines_leave_stdout_to_results() -> None:
+    prepare_environment(kv_cache_gib=2, threads="", compiled=False)
+    assert os.environ["VLLM_LOGGING_STREAM"] == "ext://sys.stderr"
+
+
 def test_without_a_choice_an_engine_gets_every_cpu_of_this_process() -> None:
     prepare_environment(kv_cache_gib=2, threads="", compiled=False)
     assert os.environ["VLLM_CPU_OMP_THREADS_BIND"] == ",".join(map(str, sorted(os.sched_getaffinity(0))))
