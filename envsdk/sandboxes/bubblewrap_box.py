@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from envsdk.sandboxes.bubblewrap import BubblewrapProvider
 
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
-_FSIZE, _CORE, _NOFILE, _AS = 1, 4, 7, 9
+_FSIZE, _CORE, _NPROC, _NOFILE, _AS = 1, 4, 6, 7, 9
 _END_S = 5.0
 _READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 _MASKED = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug", "/proc/kmsg")
@@ -64,7 +64,12 @@ def arguments(
         words.append(f"userns={spec.join.removesuffix('net')}user" if spec.join else "user")
     if spec.join:
         words.append(f"net={spec.join}")
-    words += [f"group={path}" for path in group.procs()] if group else [f"limit={_AS}:{limit.memory_mib << 20}"]
+    if group is not None:
+        words += [f"group={path}" for path in group.procs()]
+    else:
+        words.append(f"limit={_AS}:{limit.memory_mib << 20}")
+        if rootless:  # counted in the sandbox's own user namespace; root's processes are counted nowhere
+            words.append(f"limit={_NPROC}:{limit.pids}")
     words += [f"limit={_FSIZE}:{limit.disk_mib << 20}", f"limit={_CORE}:0", f"limit={_NOFILE}:{OPEN_FILES}"]
     # Volatile: nothing is flushed to disk for a sandbox's sake, neither by fsync inside nor when it ends.
     options += f",upperdir={folder}/u,workdir={folder}/w,volatile" + (",userxattr" if rootless else "")
