@@ -24,7 +24,7 @@ ROW = {
     "test_patch": TESTS,
     "FAIL_TO_PASS": '["test_m.py::test_new"]',
     "PASS_TO_PASS": ["test_m.py::test_old"],
-    "test_cmd": f"{sys.executable} -m pytest -p no:cacheprovider -rA --no-header",
+    "test_cmd": f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -p no:cacheprovider -rA --no-header",
 }
 
 
