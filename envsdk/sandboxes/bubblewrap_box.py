@@ -24,7 +24,7 @@ from envsdk.sandboxes.counting import counters_from
 from envsdk.sandboxes.disk import folder_mib, remove_tree
 from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.sandboxes.limits import OPEN_FILES, bounds
-from envsdk.sandboxes.owner import this_owner
+from envsdk.sandboxes.owner import place_tag, this_owner
 from envsdk.sandboxes.program import helper_path
 
 if TYPE_CHECKING:
@@ -267,7 +267,7 @@ class BubblewrapSandbox(KeptSandbox):
 def snapshot_name() -> str:
     """A layer that belongs to this process: the reaper removes it when the process is gone."""
     owner = this_owner()
-    return f"s{owner.boot[:8]}-{owner.pid}-{owner.started}-{secrets.token_hex(4)}"
+    return f"s{place_tag(owner.place)}-{owner.pid}-{owner.started}-{secrets.token_hex(4)}"
 
 
 def new_folder(parent: Path) -> Path:

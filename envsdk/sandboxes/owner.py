@@ -1,12 +1,14 @@
 """Who started a sandbox: the mark that lets a reaper tell the living's from the dead's.
 
-An owner is a process: boot id, process id and the kernel's start time of it, so that a reused process id never passes
-for the dead owner. Labels carry it, with a lease after which the sandbox may go whoever owns it.
+An owner is a process: where it runs (boot and process namespace), its id there and the kernel's start time of it, so
+that a reused process id never passes for the dead owner. Labels carry it, with a lease: what belongs to a process that
+cannot be asked from here may go when that is over.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import time
 from dataclasses import dataclass
@@ -20,14 +22,14 @@ LEASE_S = 6 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A process on a booted machine; ``started`` is in clock ticks after boot (``/proc/PID/stat`` field 22)."""
+    """A process somewhere; ``started`` is in clock ticks after boot (``/proc/PID/stat`` field 22)."""
 
-    boot: str
+    place: str
     pid: int
     started: int
 
     def __str__(self) -> str:
-        return f"{self.boot}.{self.pid}.{self.started}"
+        return f"{self.place}.{self.pid}.{self.started}"
 
     @classmethod
     def parse(cls, text: str) -> Owner | None:
@@ -39,9 +41,18 @@ class Owner:
 
 
 @functools.cache
-def boot_id() -> str:
-    """This boot of this machine; machines that share an engine differ in it."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+def this_place() -> str:
+    """This boot of this machine and this process namespace: where process ids mean what they mean here.
+
+    Machines, and containers of one machine, that share an engine or a data folder differ in it.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
+
+
+def place_tag(place: str) -> str:
+    """A place in eight letters, for names that must be short."""
+    return hashlib.sha256(place.encode()).hexdigest()[:8]
 
 
 def start_ticks(pid: int) -> int | None:
@@ -56,7 +67,7 @@ def start_ticks(pid: int) -> int | None:
 
 def this_owner() -> Owner:
     """The calling process. Not cached: a forked worker is an owner of its own."""
-    return Owner(boot_id(), os.getpid(), start_ticks(os.getpid()) or 0)
+    return Owner(this_place(), os.getpid(), start_ticks(os.getpid()) or 0)
 
 
 def labels() -> dict[str, str]:
@@ -67,11 +78,11 @@ def labels() -> dict[str, str]:
 def may_reap(owner_text: str, lease_until: str, *, now: float | None = None) -> bool:
     """Whether what carries these labels may be removed.
 
-    Its owner ran on this boot of this machine and is dead, or ran on another boot or machine and the lease is over. A
-    living owner's things are never reaped, whatever the lease says.
+    Its owner ran here and is dead, or ran elsewhere (another boot, machine or process namespace) and the lease is over.
+    What a process here owns is kept while it lives, whatever the lease says.
     """
     owner = Owner.parse(owner_text)
-    if owner is not None and owner.boot == boot_id():
+    if owner is not None and owner.place == this_place():
         return start_ticks(owner.pid) != owner.started
     try:
         return float(lease_until) < (time.time() if now is None else now)

@@ -20,7 +20,16 @@ from envsdk.home import images_dir
 from envsdk.sandboxes import cgroups
 from envsdk.sandboxes.disk import remove_tree
 from envsdk.sandboxes.docker_engine import Engine
-from envsdk.sandboxes.owner import LEASE_LABEL, OWNER_LABEL, Owner, boot_id, may_reap, start_ticks
+from envsdk.sandboxes.owner import (
+    LEASE_LABEL,
+    LEASE_S,
+    OWNER_LABEL,
+    Owner,
+    may_reap,
+    place_tag,
+    start_ticks,
+    this_place,
+)
 
 _WAIT_S = 5.0
 
@@ -58,7 +67,7 @@ def reap_bubblewrap(root: Path | None = None) -> list[str]:
     orphans: set[str] = set()
     for folder in _folders(root / "boxes"):
         owner = Owner.parse(folder.name)
-        if owner is not None and _is_dead(owner.boot, owner.pid, owner.started):
+        if owner is not None and _is_dead(place_tag(owner.place), owner.pid, owner.started, folder):
             orphans.update(box.name for box in _folders(folder))
     groups = {group.folders[0][1].name: group for group in cgroups.leftovers()}
     for name in orphans & groups.keys():
@@ -66,27 +75,30 @@ def reap_bubblewrap(root: Path | None = None) -> list[str]:
         gone.append(f"group {name}")
     for folder in _folders(root / "boxes"):
         owner = Owner.parse(folder.name)
-        if owner is not None and _is_dead(owner.boot, owner.pid, owner.started):
+        if owner is not None and _is_dead(place_tag(owner.place), owner.pid, owner.started, folder):
             remove_tree(folder)
             gone.append(f"folder {folder.name}")
     for layer in _folders(root / "l"):
-        boot, pid, started = snapshot_owner(layer.name)
-        if pid and _is_dead(boot, pid, started):
+        tag, pid, started = snapshot_owner(layer.name)
+        if pid and _is_dead(tag, pid, started, layer):
             remove_tree(layer)
             gone.append(f"snapshot {layer.name}")
     return gone
 
 
 def snapshot_owner(layer: str) -> tuple[str, int, int]:
-    """``(boot, pid, start)`` in the name ``s<boot>-<pid>-<start>-<random>`` of a snapshot's layer; zeros for others."""
+    """``(place, pid, start)`` from a snapshot's layer, ``s<place>-<pid>-<start>-<random>``; zeros for others."""
     parts = layer.split("-")
     if not layer.startswith("s") or len(parts) != 4:
         return "", 0, 0
     return parts[0][1:], int(parts[1]), int(parts[2])
 
 
-def _is_dead(boot: str, pid: int, started: int) -> bool:
-    return not boot_id().startswith(boot) or start_ticks(pid) != started
+def _is_dead(tag: str, pid: int, started: int, folder: Path) -> bool:
+    """Whether the owner is dead; one from elsewhere counts as dead when its folder is older than a lease."""
+    if tag == place_tag(this_place()):
+        return start_ticks(pid) != started
+    return folder.stat().st_mtime < time.time() - LEASE_S
 
 
 def _folders(parent: Path) -> list[Path]:

@@ -1,3 +1,5 @@
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -5,7 +7,7 @@ import pytest
 from envsdk.errors import SandboxError
 from envsdk.sandboxes.bubblewrap_box import snapshot_name
 from envsdk.sandboxes.bubblewrap_store import MAX_LAYERS, Store, TreeImage
-from envsdk.sandboxes.owner import boot_id, this_owner
+from envsdk.sandboxes.owner import LEASE_S, place_tag, this_owner, this_place
 from envsdk.sandboxes.reaper import reap_bubblewrap, snapshot_owner
 
 
@@ -60,25 +62,31 @@ def test_a_layer_may_lie_elsewhere_and_move(store: Store, tmp_path: Path) -> Non
 
 def test_a_snapshots_name_tells_its_owner() -> None:
     owner = this_owner()
-    boot, pid, started = snapshot_owner(snapshot_name())
+    tag, pid, started = snapshot_owner(snapshot_name())
     assert (pid, started) == (owner.pid, owner.started)
-    assert boot_id().startswith(boot)
+    assert tag == place_tag(this_place())
 
 
 def test_the_reaper_removes_the_deads_and_leaves_the_livings(store: Store) -> None:
-    boot = boot_id()
+    place = this_place()
     mine = store.boxes() / "b1"
     mine.mkdir()
-    dead = store.root / "boxes" / f"{boot}.{2**22 + 1}.5" / "b2"
+    dead = store.root / "boxes" / f"{place}.{2**22 + 1}.5" / "b2"
     dead.mkdir(parents=True)
-    old_boot = store.root / "boxes" / "00000000-0000-0000-0000-000000000000.1.1"
-    old_boot.mkdir()
+    for name, age_s in (("old", 2 * LEASE_S), ("elsewhere", 0.0)):
+        folder = store.root / "boxes" / f"{name}.1.1"
+        folder.mkdir()
+        os.utime(folder, (time.time() - age_s,) * 2)
     (store.root / "boxes" / "something else").mkdir()
-    for name in (snapshot_name(), f"s{boot[:8]}-{2**22 + 1}-5-aa", "i0123", "r0123"):
+    for name in (snapshot_name(), f"s{place_tag(place)}-{2**22 + 1}-5-aa", "i0123", "r0123"):
         store.layer(name).mkdir()
     reap_bubblewrap(store.root)
     assert mine.is_dir()
-    assert {path.name for path in (store.root / "boxes").iterdir()} == {str(this_owner()), "something else"}
+    assert {path.name for path in (store.root / "boxes").iterdir()} == {
+        str(this_owner()),
+        "something else",
+        "elsewhere.1.1",
+    }
     left = {path.name for path in (store.root / "l").iterdir()}
     assert {name[0] for name in left} == {"s", "i", "r"}
     assert len(left) == 3

@@ -4,7 +4,16 @@ import time
 
 import pytest
 
-from envsdk.sandboxes.owner import LEASE_LABEL, OWNER_LABEL, Owner, boot_id, labels, may_reap, start_ticks, this_owner
+from envsdk.sandboxes.owner import (
+    LEASE_LABEL,
+    OWNER_LABEL,
+    Owner,
+    labels,
+    may_reap,
+    start_ticks,
+    this_owner,
+    this_place,
+)
 
 PAST, FUTURE = "1.0", str(time.time() + 3600)
 
@@ -27,7 +36,7 @@ def test_what_a_dead_process_made_goes_before_its_lease() -> None:
     child = subprocess.Popen(["sleep", "100"])
     ticks = start_ticks(child.pid)
     assert ticks is not None
-    owner = Owner(boot_id(), child.pid, ticks)
+    owner = Owner(this_place(), child.pid, ticks)
     assert not may_reap(str(owner), FUTURE)
     child.kill()
     child.wait()
@@ -43,13 +52,20 @@ def test_a_zombie_owns_nothing() -> None:
 
 def test_a_reused_process_id_is_not_the_owner() -> None:
     owner = this_owner()
-    assert may_reap(str(Owner(owner.boot, owner.pid, owner.started + 1)), FUTURE)
+    assert may_reap(str(Owner(owner.place, owner.pid, owner.started + 1)), FUTURE)
 
 
 def test_another_machines_things_go_only_when_their_lease_is_over() -> None:
     foreign = str(Owner("00000000-0000-0000-0000-000000000000", 1, 1))
     assert not may_reap(foreign, FUTURE)
     assert may_reap(foreign, PAST)
+
+
+def test_the_same_process_id_in_another_namespace_is_another_machines() -> None:
+    owner = this_owner()
+    inside = Owner(f"{owner.place}9", owner.pid, owner.started + 1)
+    assert not may_reap(str(inside), FUTURE)
+    assert may_reap(str(inside), PAST)
 
 
 def test_labels_name_this_process_and_a_lease_to_come() -> None:
