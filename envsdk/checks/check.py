@@ -41,6 +41,7 @@ class Check:
         fix: what an author does about a failure.
         examine: asks it. Raises `EnvsdkError` where the machinery fails, which the engine reports as ``error``.
         needs: ``oracle``: it means nothing without one; ``passing_oracle``: nor unless that passes.
+        runs_verifier: it plays scenes, for which the verifier must end.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Check:
     fix: str
     examine: Callable[[Stage], Awaitable[Finding]]
     needs: Literal["", "oracle", "passing_oracle"] = ""
+    runs_verifier: bool = True
 
 
 def passes(why: str = "", **evidence: Any) -> Finding:

@@ -133,6 +133,8 @@ async def ask_check(check: Check, stage: Stage) -> CheckResult:
 async def _examined(check: Check, stage: Stage) -> Finding:
     if check.needs and await stage.oracle() is None:
         return not_assessed("the task has no oracle")
+    if check.runs_verifier and (run := await stage.oracle()) is not None and run.verdict.status == "timeout":
+        return not_assessed("the verifier does not end on what the oracle left: see oracle")
     if check.needs == "passing_oracle" and await stage.passing_oracle() is None:
         return not_assessed("needs an oracle that passes")
     return await check.examine(stage)

@@ -133,4 +133,5 @@ CHECK = Check(
     question="Can verifier, oracle or answer be read where the agent works?",
     fix="keep what judges and what solves under tests/ and solution/, which the agent never sees; strip the history",
     examine=_examine,
+    runs_verifier=False,
 )

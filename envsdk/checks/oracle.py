@@ -38,4 +38,5 @@ CHECK = Check(
     question="Does the reference solution earn the full reward?",
     fix="correct the verifier or the solution; a task nobody can solve teaches nothing",
     examine=_examine,
+    runs_verifier=False,
 )

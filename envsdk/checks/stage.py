@@ -7,6 +7,7 @@ oracle's state are started from one snapshot. Tasks without a container are judg
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -28,6 +29,8 @@ from envsdk.verifying.verify import verify
 SOLUTION_DIR = "/solution"
 SOLVE = "solve.sh"
 ANSWER = "answer.txt"
+_PATIENCE_S = 60.0
+_PATIENCE_TIMES = 10
 Hook = Callable[[Sandbox], Awaitable[None]]
 
 
@@ -88,6 +91,7 @@ class Stage:
         self.verify_s = 0.0
         self._free = asyncio.Semaphore(at_once or (os.cpu_count() or 1) + 1)
         self._image = ""
+        self._usual_s = math.inf
         self._oracle: asyncio.Task[OracleRun | None] | None = None
         self._memo: dict[str, asyncio.Task[Any]] = {}
         self._lock = asyncio.Lock()
@@ -193,7 +197,10 @@ class Stage:
         """The oracle's run, made once; `None` where the task has no oracle. Raises `SandboxError`."""
         if self._oracle is None:
             self._oracle = asyncio.ensure_future(self._run_oracle())
-        return await asyncio.shield(self._oracle)
+        run = await asyncio.shield(self._oracle)
+        if run is not None:
+            self._usual_s = max(_PATIENCE_S, _PATIENCE_TIMES * run.verdict.seconds)
+        return run
 
     async def passing_oracle(self) -> OracleRun | None:
         """The oracle's run where it earned the full reward, else `None`."""
@@ -301,12 +308,12 @@ class Stage:
             await box.close()
 
     def _timed(self, scene: Scene) -> Task:
+        """The task with the shortest of its own limit, the scene's, and many times what the oracle's state took."""
         budget = self.task.spec.budget
-        if scene.verify_s is None or scene.verify_s >= budget.verify_s:
+        limit_s = min(scene.verify_s or budget.verify_s, self._usual_s, budget.verify_s)
+        if limit_s >= budget.verify_s:
             return self.task
-        spec = self.task.spec.model_copy(
-            update={"budget": budget.model_copy(update={"verify_s": scene.verify_s})},
-        )
+        spec = self.task.spec.model_copy(update={"budget": budget.model_copy(update={"verify_s": limit_s})})
         return self.task.model_copy(update={"spec": spec})
 
     def _counted(self, verdict: Verdict) -> Verdict:

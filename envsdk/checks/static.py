@@ -46,4 +46,5 @@ CHECK = Check(
     question="Does reading scripts and manifests find no fault?",
     fix="each fault names its file, its line and what to write instead",
     examine=_examine,
+    runs_verifier=False,
 )

@@ -13,7 +13,7 @@ from envsdk.checks.replies import supplied
 from envsdk.spec.load import load_task
 
 AUTHORED = """
-from envsdk import Draw, task, verifier
+from envsdk import Budget, Draw, task, verifier
 
 
 @verifier
@@ -70,6 +70,12 @@ def by_hash(answer: str, *, word: str) -> bool:
     return answer.strip() == word and len({hash(letter) % 7 for letter in "abcdefghijk"}) > 0 and next(iter({"x", "y"})) == "x"
 
 
+@verifier
+def endless(answer: str, *, word: str) -> bool:
+    while True:
+        pass
+
+
 def draw(**more):
     return Draw(instruction="What is six times seven?", oracle="42", params={"word": "42"}, **more)
 
@@ -82,6 +88,7 @@ breaks = task(verifier=first_letter, name="breaks")(lambda: draw())
 dated = task(verifier=today, name="dated")(lambda: draw())
 zoned = task(verifier=zone, name="zoned")(lambda: draw())
 hashed = task(verifier=by_hash, name="hashed")(lambda: draw())
+stuck = task(verifier=endless, name="stuck", budget=Budget(verify_s=0.5))(lambda: draw())
 brittle = task(verifier=strict, name="brittle")(lambda: draw(right={"spaced": " 42 "}))
 """
 
@@ -147,6 +154,13 @@ async def test_a_verifier_that_depends_on_its_surroundings_is_found(
 ) -> None:
     report = await check_task(load_task(tasks[slug]), None, checks=[check])
     assert report.checks[0].outcome == "fail", report.checks[0].why
+
+
+async def test_a_verifier_that_never_ends_is_one_finding(tasks: dict[str, Path]) -> None:
+    report = await check_task(load_task(tasks["stuck"]), None)
+    assert {result.check for result in report.checks if result.outcome == "fail"} == {"oracle"}
+    assert "verifier_timeout" in next(result.why for result in report.checks if result.check == "oracle")
+    assert "does not end" in next(result.why for result in report.checks if result.check == "noop")
 
 
 async def test_a_task_without_an_oracle_is_not_assessed(tasks: dict[str, Path], tmp_path: Path) -> None:
