@@ -1,6 +1,6 @@
 """Every figure of the registry with its bar, in one run.
 
-    python benchmarks/registry.py --data DIR [--only fit,screening,...] [--tasks 1000000] [--outcomes 2000000] [--json]
+    python -m benchmarks.registry --data DIR [--only fit,screening,...] [--tasks 1000000] [--outcomes 2000000] [--json]
 
 ``--data`` holds the public response tables; without it the figures that need them are left out and named.
 ``--postgres`` names an empty PostgreSQL database; SQLite is measured always.
