@@ -166,7 +166,12 @@ async def train(config: TrainConfig, run: RunDir, *, say: Callable[[str], None] 
     """Run or resume the training in ``run``'s directory. Raises as `assembled` and `run_steps` do."""
     try:
         async with assembled(config, run, say=say) as parts:
-            await run_steps(parts)
+            try:
+                await run_steps(parts)
+            except asyncio.CancelledError:
+                # Before the engine is closed, which takes seconds: a second Ctrl-C must not leave a run that "runs".
+                run.update(status="interrupted", why="interrupted")
+                raise
             lineage, version = origin(parts.model_dir)[0], parts.publisher.version
             await parts.learner.export(run.path / MODEL, parts.model_dir, lineage=lineage, version=version)
             outcomes = dict(parts.ledger.outcomes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from pathlib import Path
@@ -117,6 +118,23 @@ async def test_a_failure_leaves_its_reason_and_nothing_running(
     facts = RunDir.open(tmp_path / "r").facts
     assert facts["status"] == "failed"
     assert "matches no task" in facts["why"]
+
+
+async def test_an_interrupted_run_says_so_closes_what_it_started_and_can_be_resumed(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    work = asyncio.create_task(trained(config.model_copy(update={"steps": 50}), tmp_path / "r"))
+    while ends.learner.updates < 2:  # noqa: ASYNC110 - the learner is a thread
+        await asyncio.sleep(0.01)
+    engine = ends.engine
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert RunDir.open(tmp_path / "r").facts["status"] == "interrupted"
+    assert engine.closed
+    assert Ledger(tmp_path / "r").open == {}
+    more = config.model_copy(update={"steps": 20})
+    assert (await trained(more, tmp_path / "r", resume=True)).steps == 20
 
 
 async def test_weights_that_do_not_arrive_stop_the_run_before_its_first_episode(
