@@ -12,8 +12,8 @@ from registry.cli.options import RegistryOption, plain
 
 
 def diff(
-    before: Annotated[str, typer.Argument(metavar="SET@REVISION")],
-    after: Annotated[str, typer.Argument(metavar="SET@REVISION")],
+    before: Annotated[str, typer.Argument(metavar="SET@REVISION", help="The older revision.")],
+    after: Annotated[str, typer.Argument(metavar="SET@REVISION", help="The newer revision.")],
     *,
     registry: RegistryOption = None,
     as_json: JsonFlag = False,

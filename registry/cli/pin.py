@@ -13,7 +13,7 @@ from registry.cli.options import RegistryOption, plain
 
 
 def pin(
-    q: Annotated[str, typer.Argument(metavar="QUERY")],
+    q: Annotated[str, typer.Argument(metavar="QUERY", help="Which tasks to pin.")],
     *,
     name: Annotated[str, typer.Option(help="Name of the task set; else one from its digest.")] = "",
     lock: Annotated[Path | None, typer.Option(help="Write the lock file here.")] = None,

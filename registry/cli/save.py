@@ -12,8 +12,8 @@ from registry.cli.options import RegistryOption, open_local
 
 
 def save(
-    name: Annotated[str, typer.Argument(metavar="NAME")],
-    q: Annotated[str, typer.Argument(metavar="QUERY")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
+    q: Annotated[str, typer.Argument(metavar="QUERY", help="The query to keep.")],
     *,
     registry: RegistryOption = None,
     as_json: JsonFlag = False,

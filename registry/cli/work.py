@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from envsdk.cli.envelope import success
+from envsdk.cli.options import JsonFlag, emit
 from registry.cli.options import RegistryOption, open_local
 
 
@@ -14,6 +16,7 @@ def work(
     *,
     once: Annotated[bool, typer.Option("--once", help="End when no job is left.")] = False,
     registry: RegistryOption = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Do calibrate and refresh jobs until interrupted. Several workers share them; a dead one's job is taken up again.
 
@@ -23,4 +26,4 @@ def work(
 
     with open_local(registry) as opened:
         done = asyncio.run(serve_jobs(opened, forever=not once))
-    typer.echo(f"{done} jobs done", err=True)
+    emit(success(done=done), as_json=as_json, text=f"{done} jobs done")
