@@ -61,10 +61,13 @@ class Tally:
 
 
 def installed_judges() -> dict[str, Judge]:
-    """Every judge that an installed package offers, by kind."""
+    """Every judge that an installed package offers, by kind; a package whose extra is missing offers none."""
     judges: dict[str, Judge] = {}
     for entry in entry_points(group="envsdk.conformance"):
-        judges.update(entry.load())
+        try:
+            judges.update(entry.load())
+        except ModuleNotFoundError:
+            continue  # its kinds are skipped and named, as those of a package that is not there
     return judges
 
 
@@ -86,7 +89,9 @@ def read_cases(folder: Path) -> Iterator[Case]:
         for number, body in enumerate(bodies):
             yield Case(kind, str(body.get("id", number)), body, head, path)
     if not found:
-        raise UsageError(f"no case files under {folder}", code="no_cases", hint="a case file has a kind and cases in its head")
+        raise UsageError(
+            f"no case files under {folder}", code="no_cases", hint="a case file has a kind and cases in its head"
+        )
 
 
 def _parse(path: Path) -> tuple[str, dict[str, Any], list[dict[str, Any]]] | None:
@@ -108,7 +113,9 @@ def _parse(path: Path) -> tuple[str, dict[str, Any], list[dict[str, Any]]] | Non
 _SAFE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def run_cases(folder: Path, judges: Mapping[str, Judge], *, report: Callable[[CaseResult], None] = lambda _: None) -> Tally:
+def run_cases(
+    folder: Path, judges: Mapping[str, Judge], *, report: Callable[[CaseResult], None] = lambda _: None
+) -> Tally:
     """Judge every case under ``folder``; ``report`` hears each result as it comes."""
     results = []
     for case in read_cases(folder):
