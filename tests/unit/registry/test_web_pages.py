@@ -33,7 +33,10 @@ def filled(registry: LocalRegistry, make_task, make_report, make_record) -> Loca
         make_task("never-met"),
     ]
     registry.push(tasks, [make_report(task) for task in tasks])
-    records = [make_record(tasks[0], number % 3 == 0, version=number // 4) for number in range(12)]
+    records = [
+        make_record(tasks[0], number % 3 == 0, version=number // 4, episode_id=f"episode-{number}")
+        for number in range(12)
+    ]
     records += [make_record(tasks[0], None), make_record(tasks[1], True)]
     registry.append(records, run="first-run")
     registry.resolve("family:lines", name="small")
