@@ -38,20 +38,30 @@ def serve(
             uvicorn.Server(config).run(sockets=[listener])
 
 
+# The worker reads its standard input, which nobody writes to: its end is the site's end, also where that was killed.
+_WORKER = """
+import os, signal, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+from envsdk.cli.app import main
+main()
+"""
+
+
 @contextmanager
 def _worker(url: str) -> Iterator[None]:
-    """A worker for as long as the site is up; its lease outlives it where it is killed."""
-    program = [sys.executable, "-c", "from envsdk.cli.app import main; main()", "registry", "work", "--registry", url]
-    process = subprocess.Popen(program)
+    """A worker for as long as the site is up, however the site ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WORKER, "registry", "work", "--registry", url], stdin=subprocess.PIPE
+    )
     try:
         yield
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(timeout=30)
+            process.communicate(timeout=30)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 def _listen(host: str, port: int) -> socket.socket:
