@@ -23,7 +23,7 @@ from registry.client import open_registry
 from trainer import checkpoint, task_set
 from trainer.activity import Activity
 from trainer.admission import Admission
-from trainer.boxes import build_images
+from trainer.boxes import build_images, keep_warm
 from trainer.config import TrainConfig
 from trainer.dispatch import Dispatcher
 from trainer.endings import abandoned
@@ -82,7 +82,9 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
             learner.start(partial(_make_learner, model_dir, config)),
         )
         closing.push_async_callback(policy.close)
-        await build_images(tasks, ConversationAgent(policy), provider, say=say)
+        kinds = await build_images(tasks, ConversationAgent(policy), provider, say=say)
+        warming = asyncio.create_task(keep_warm(kinds, provider, boxes=config.group_size, say=say), name="warm boxes")
+        closing.push_async_callback(_cancelled, warming)
         sampler = await asyncio.to_thread(
             partial(task_set.sampler, registry, tasks, lineage=policy.id.lineage, seed=config.seed)
         )
@@ -222,6 +224,10 @@ def _make_learner(model_dir: Path, config: TrainConfig) -> Learner:
 
 
 async def _finish_upload(uploader: Uploader, uploading: asyncio.Task[None]) -> None:
-    uploading.cancel()
-    await asyncio.gather(uploading, return_exceptions=True)
+    await _cancelled(uploading)
     await uploader.flush()
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
