@@ -41,7 +41,7 @@ def open_provider(name: str | None = None, **options: Any) -> SandboxProvider:
     raise PrerequisiteError(
         "no sandbox can run on this machine: " + "; ".join(refusals),
         code="no_sandbox",
-        hint="start Docker (make engine), or apt-get install bubblewrap",
+        hint="run `make setup` as root; it starts Docker, or installs bubblewrap",
     )
 
 
