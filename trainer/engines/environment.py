@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from trainer.engines.orphans import OWNED
+
 
 def prepare_environment(*, kv_cache_gib: int, threads: str, compiled: bool) -> None:
     """Set the variables that this process and the engines it spawns will read.
@@ -18,6 +20,7 @@ def prepare_environment(*, kv_cache_gib: int, threads: str, compiled: bool) -> N
     """
     cpus = threads or ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))
     wanted = {
+        OWNED: "1",
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",

@@ -6,11 +6,17 @@ through the entry-point group ``vllm.general_plugins``. Cheap: the transfer itse
 
 from __future__ import annotations
 
+import os
+
+from trainer.engines.orphans import OWNED, end_with_parent
+
 BACKEND = "envsdk_mapped"
 
 
 def register() -> None:
-    """Register the transfer with vLLM; may be called more than once."""
+    """Register the transfer with vLLM, and tie an engine that is ours to its trainer; may be called more than once."""
+    if os.environ.get(OWNED):
+        end_with_parent()
     from vllm.distributed.weight_transfer.factory import WeightTransferEngineFactory
 
     if BACKEND not in WeightTransferEngineFactory._registry:  # noqa: SLF001 - the factory has no question to ask

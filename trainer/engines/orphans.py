@@ -1,0 +1,33 @@
+"""No engine outlives its trainer: a spawned process ends when the one that spawned it is gone, however it went.
+
+vLLM's core notices a parent that closes it, not one that was killed; it would go on holding its cores and memory.
+Polled, since the kernel's own signal is tied to the thread that spawned, not to the process.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+OWNED = "ENVSDK_OWNS_ENGINES"
+"""Set in the environment of a process whose engines shall end with it."""
+
+_NAME = "end with parent"
+_EVERY_S = 1.0
+
+
+def end_with_parent() -> None:
+    """In a process that `multiprocessing` spawned: watch the parent from a thread. Elsewhere, and again: nothing."""
+    parent = multiprocessing.parent_process()
+    if parent is None or parent.pid is None or any(thread.name == _NAME for thread in threading.enumerate()):
+        return
+    threading.Thread(target=_watch, args=(parent.pid,), name=_NAME, daemon=True).start()
+
+
+def _watch(parent_pid: int) -> None:
+    while os.getppid() == parent_pid:
+        time.sleep(_EVERY_S)
+    os.kill(os.getpid(), signal.SIGKILL)
