@@ -86,7 +86,7 @@ class Engine:
             raise PrerequisiteError(
                 f"no Docker engine answers: {error}",
                 code="no_docker",
-                hint="start one (make engine), or use the bubblewrap sandbox",
+                hint="start one (as root: make setup), or use the bubblewrap sandbox",
             ) from error
         return cls(client)
 
