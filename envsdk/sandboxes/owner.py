@@ -18,6 +18,8 @@ LABEL = "envsdk"
 OWNER_LABEL = "envsdk.owner"
 LEASE_LABEL = "envsdk.lease_until"
 LEASE_S = 6 * 3600.0
+_FIRST_PID_SPACE = 0xEFFFFFFC  # the kernel's own number for the namespace that is not inside a container
+_BOOT_ID_LENGTH = 36
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,13 @@ def this_place() -> str:
     Machines, and containers of one machine, that share an engine or a data folder differ in it.
     """
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
+    space = Path("/proc/self/ns/pid").stat().st_ino
+    return boot if space == _FIRST_PID_SPACE else f"{boot}-{space}"
 
 
 def place_tag(place: str) -> str:
     """A place in eight letters, for names that must be short."""
-    return hashlib.sha256(place.encode()).hexdigest()[:8]
+    return place[:8] if len(place) == _BOOT_ID_LENGTH else hashlib.sha256(place.encode()).hexdigest()[:8]
 
 
 def start_ticks(pid: int) -> int | None:
