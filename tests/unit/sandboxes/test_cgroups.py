@@ -69,3 +69,9 @@ def test_left_overs_are_found_by_name(version: int) -> None:
 def test_without_rights_there_is_no_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "available", lambda: False)
     assert cgroups.create("b1", LIMIT) is None
+
+
+def test_all_sandboxes_together_weigh_more_than_one_process(version: int, tmp_path: Path) -> None:
+    cgroups.share_out_cpu()
+    name, usual = {1: ("cpu.shares", 1024), 2: ("cpu.weight", 100)}[version]
+    assert int(content(tmp_path, name)) == usual * cgroups.PROCESSES_WORTH
