@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envsdk.errors import SandboxError
-from envsdk.sandboxes import docker_network
+from envsdk.sandboxes import cgroups, docker_network
 from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.docker_box import DockerSandbox
 from envsdk.sandboxes.docker_engine import Engine, new_labels
@@ -45,6 +45,10 @@ class DockerProvider(PooledProvider[DockerSandbox]):
         self.engine = Engine.connect()
         storage = Path(self.engine.storage_dir)
         super().__init__(storage if storage.is_dir() else None)
+        # All sandboxes weigh more than one process (`cgroups.share_out_cpu`), where the engine is on this machine and
+        # takes a plain path.
+        is_ours = storage.is_dir() and self.engine.cgroup_driver == "cgroupfs" and cgroups.available()
+        self._parent = f"/{cgroups.PARENT}" if is_ours else ""
         self.images = DockerImages(self.engine, aliases or {}, progress)
         self._helper: asyncio.Task[str] | None = None
         self._snapshots: list[str] = []
@@ -91,7 +95,8 @@ class DockerProvider(PooledProvider[DockerSandbox]):
             async with asyncio.timeout(timeout_s):
                 volume = await asyncio.shield(self._helper_volume(image))
                 config = await self.images.config(image)
-                made = await self.engine.call(api.create_container, image, **create_arguments(api, spec, volume, name))
+                arguments = create_arguments(api, spec, volume, name, parent=self._parent)
+                made = await self.engine.call(api.create_container, image, **arguments)
                 container = str(made["Id"])
                 channel = await self.engine.attach(container)
                 await self.engine.call(api.start, container)

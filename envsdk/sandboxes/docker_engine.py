@@ -73,7 +73,9 @@ class Engine:
 
     def __init__(self, client: docker.APIClient) -> None:
         self.api = client
-        self.storage_dir = str(client.info().get("DockerRootDir") or "")
+        about = client.info()
+        self.storage_dir = str(about.get("DockerRootDir") or "")
+        self.cgroup_driver = str(about.get("CgroupDriver") or "")
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="envsdk-docker")
 
     @classmethod

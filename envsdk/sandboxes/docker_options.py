@@ -13,8 +13,11 @@ from envsdk.sandboxes.limits import OPEN_FILES, SHM_MIB, bounds
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
 
 
-def create_arguments(api: Any, spec: SandboxSpec, volume: str, name: str) -> dict[str, Any]:
-    """Keyword arguments of ``create_container``. Raises `PrerequisiteError` for a network this back end has not."""
+def create_arguments(api: Any, spec: SandboxSpec, volume: str, name: str, *, parent: str = "") -> dict[str, Any]:
+    """Keyword arguments of ``create_container``; ``parent`` is the control group to be under, if not the engine's own.
+
+    Raises `PrerequisiteError` for a network this back end has not.
+    """
     named = None
     if spec.join and name:
         named = api.create_networking_config({spec.join: api.create_endpoint_config(aliases=[name])})
@@ -26,7 +29,7 @@ def create_arguments(api: Any, spec: SandboxSpec, volume: str, name: str) -> dic
         "hostname": "sandbox",
         "stdin_open": True,
         "labels": new_labels(kind="sandbox"),
-        "host_config": api.create_host_config(**_host_options(spec, volume)),
+        "host_config": api.create_host_config(**_host_options(spec, volume), cgroup_parent=parent or None),
         "networking_config": named,
     }
 
