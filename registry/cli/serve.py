@@ -41,6 +41,7 @@ def serve(
 # The worker reads its standard input, which nobody writes to: its end is the site's end, also where that was killed.
 _WORKER = """
 import os, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born ignoring it
 threading.Thread(target=lambda: (sys.stdin.read(), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
 from envsdk.cli.app import main
 main()

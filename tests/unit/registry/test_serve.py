@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+_IGNORING = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+
 
 def _workers(url: str) -> list[int]:
     found = []
@@ -41,7 +43,9 @@ def url(tmp_path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_no_worker_outlives_its_site(url: str, how: signal.Signals) -> None:
     program = [sys.executable, "-c", "from envsdk.cli.app import main; main()", "registry", "serve", "--port", "0"]
-    with subprocess.Popen([*program, "--registry", url], stderr=subprocess.PIPE, text=True) as site:
+    # As a shell starts a background job: with interrupts ignored, which is inherited.
+    ignoring = [sys.executable, "-c", _IGNORING] if how is signal.SIGTERM else []
+    with subprocess.Popen([*ignoring, *program, "--registry", url], stderr=subprocess.PIPE, text=True) as site:
         assert "http://127.0.0.1:" in site.stderr.readline()
         _until(lambda: _workers(url))
         time.sleep(0.5)  # whatever it is doing by then
