@@ -106,7 +106,8 @@ def _params(params: Mapping[str, Any], original: FileContent | None) -> FileCont
 def _edit_original(path: Path, spec: TaskSpec) -> None:
     """Bring a kept ``task.toml`` to say what ``spec`` says; untouched where it does already."""
     before, raw, _ = read_spec(open_directory(path.parent))
-    if before is not None and _nameless(before) == _nameless(spec):
+    named = raw.get("metadata", {}).get("envsdk", {}).get("slug", spec.slug) if before is not None else None
+    if before is not None and _nameless(before) == _nameless(spec) and named == spec.slug:
         return
     old, new = (task_tables(before) if before is not None else {}), task_tables(spec)
     if not isinstance(raw.get("metadata"), dict) or "envsdk" not in raw["metadata"]:
