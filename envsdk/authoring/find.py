@@ -105,6 +105,7 @@ def _import_file(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except BaseException:
+        # Half a module must not answer the next import; whatever the author's code raised goes on.
         del sys.modules[name]
         raise
     return module

@@ -141,6 +141,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         try:
             return await launch(spec, folder, options, folder.name)
         except BaseException:
+            # Cancelled or refused half-way: what was created must not stay behind.
             remove_tree(folder)
             raise
 

@@ -75,6 +75,7 @@ def open_database(url: str, *, upgrade: bool = True) -> Database:
             with _as_store_errors(database.engine):
                 bring_up_to_date(database.engine)
         except BaseException:
+            # Nobody else holds the connections yet, an interrupted upgrade's included.
             database.close()
             raise
     return database

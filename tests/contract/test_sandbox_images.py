@@ -25,7 +25,7 @@ ARG BASE=python:3.12-slim
 FROM ${BASE}
 ENV GREETING=hello \
     WORDS="a b"
-WORKDIR /work/inner
+WORKDIR /srv/inner
 COPY --chown=1234:1234 src/ ./src/
 COPY one.txt two.txt ../
 COPY *.md docs/

@@ -42,7 +42,7 @@ def _envsdk_recorded(function):
                 f.write(b"{path} call:" + function.__name__.encode() + b" ")
                 f.write(b" ".join(base64.b64encode(x[:4096]) for x in fields) + b"\\n")
         except Exception:
-            pass
+            pass  # values that cannot be written are not compared; the recorded program goes on as it was
         return result
     return recorded
 
