@@ -12,7 +12,8 @@ from envsdk.sandboxes.aliases import PLAIN_IMAGE
 print(BASE_IMAGE, rootfs_dir(), PLAIN_IMAGE, rootfs_dir(PLAIN_IMAGE))')
 SUITE="bookworm"
 PACKAGES="python3,python3-pytest,procps,util-linux"
-MIRROR="${ENVSDK_DEBIAN_MIRROR:-http://deb.debian.org/debian}"
+# Without a mirror named, debootstrap takes its own default.
+MIRROR="${ENVSDK_DEBIAN_MIRROR:-}"
 RECIPE_VERSION="1 $SUITE $PACKAGES"  # raise the number when furnish() changes
 
 furnish() {
@@ -33,12 +34,12 @@ make_tree() {
     say "making the base image's file tree with debootstrap (about a minute)"
     mkdir -p "$(dirname "$TREE")"
     rm -rf --one-file-system "$growing"  # what an interrupted run left
-    debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$growing" "$MIRROR" </dev/null |
+    debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$growing" ${MIRROR:+"$MIRROR"} </dev/null |
         sed -u -n 's/^I: \(Retrieving\|Unpacking the base\|Configuring the base\|Base system\).*/    &/p' |
         awk 'NR % 20 == 1 || /base|Base/' >&2 || {
         tail -n 5 "$growing/debootstrap/debootstrap.log" >&2 2>/dev/null || true
         rm -rf --one-file-system "$growing"
-        warn "debootstrap failed with mirror $MIRROR (ENVSDK_DEBIAN_MIRROR names another)"
+        warn "debootstrap failed with mirror ${MIRROR:-its default} (ENVSDK_DEBIAN_MIRROR names another)"
         return 3
     }
     furnish "$growing" || die 4 "the base image's file tree could not be furnished" "see the message above"

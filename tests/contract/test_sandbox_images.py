@@ -40,7 +40,7 @@ USER root
 EXPOSE 80
 CMD ["python3", "-V"]
 """
-LISTING = "cd /work && find . -printf '%y %m %U:%G %p %l\\n' | sort; cat inner/greeting inner/who /tmp/later inner/docs/*; echo $GREETING"
+LISTING = "cd /srv && find . -printf '%y %m %U:%G %p %l\\n' | sort; cat inner/greeting inner/who /tmp/later inner/docs/*; echo $GREETING"
 EXPECTED = """\
 d 755 0:0 . \n\
 d 755 0:0 ./inner \n\
