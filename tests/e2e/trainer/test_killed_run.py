@@ -15,58 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from envsdk.authoring import Family
-from envsdk.authoring.find import declared_in, import_source
-from envsdk.checks.report import CheckReport, CheckResult
 from envsdk.files.jsonl import read_rows
-from registry.client import open_registry
+from tests.fakes.runs import parity_registry
 from trainer.ledger import Ledger
 from trainer.models import tiny_model_dir
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
 
-# A model with random weights writes a text of even length about every other time: enough for a signal.
-FAMILY = '''
-from envsdk import AgentSpec, Budget, Draw, family, verifier
-
-@verifier
-def even(answer: str) -> float:
-    """1 for a text of even length."""
-    return float(len(answer) % 2 == 0)
-
-@family(
-    verifier=even,
-    levels={"n": (1, 2, 3, 4, 5, 6)},
-    agent=AgentSpec(protocol="answer"),
-    budget=Budget(turns=1, reply_tokens=6, episode_s=120, verify_s=60, total_s=300),
-)
-def parity(rng, *, n):
-    """Write anything."""
-    return Draw(instruction="Say something " + "very " * n + "short.", oracle="ab")
-'''
-
 
 @pytest.fixture
 def registry(tmp_path: Path) -> str:
-    module = tmp_path / "parity_family.py"
-    module.write_text(FAMILY)
-    family = Family(next(found for found in declared_in(import_source(module).__name__) if found.is_family))
-    tasks = [family.draw(level=level, seed=0, dest=tmp_path / "drawn" / str(level["n"])) for level in family.settings()]
-    reports = [
-        CheckReport(
-            slug=task.slug,
-            task_digest=task.digests.task,
-            verifier_digest=task.digests.verifier,
-            verdict="pass",
-            complete=True,
-            checks=(CheckResult(check="oracle", outcome="pass"),),
-        )
-        for task in tasks
-    ]
-    url = f"sqlite:///{tmp_path / 'registry.sqlite'}"
-    with open_registry(url) as client:
-        client.push(tasks, reports)
-    return url
+    # A model with random weights writes a text of even length about every other time: enough for a signal.
+    return parity_registry(tmp_path)
 
 
 def command(folder: Path, registry: str, *more: str) -> list[str]:
