@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from envsdk.files.jsonl import read_rows
+from registry.client import open_registry
 from tests.fakes.runs import parity_registry
 from trainer.ledger import Ledger
 from trainer.models import tiny_model_dir
