@@ -165,7 +165,13 @@ async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tu
 
     loop.add_reader(watch, on_end)
     channel = Channel()
-    await loop.create_unix_connection(lambda: channel, sock=ours)
+    try:
+        await loop.create_unix_connection(lambda: channel, sock=ours)
+    except BaseException:
+        # Cancelled half-way: the helper ends with its link, and the rest of the box with the helper.
+        ours.close()
+        await asyncio.shield(end(running))
+        raise
     return running, channel
 
 

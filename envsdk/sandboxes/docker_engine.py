@@ -82,9 +82,9 @@ class Engine:
     def connect(cls, *, timeout_s: int = _CALL_S) -> Engine:
         """Raises `PrerequisiteError` (``no_docker``) where no daemon answers."""
         try:
+            _knock(timeout_s)
             client = _client(timeout_s)
-            client.ping()
-        except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
             raise PrerequisiteError(
                 f"no Docker engine answers: {error}",
                 code="no_docker",
@@ -102,10 +102,9 @@ class Engine:
         An engine that restarts makes a new one, unless something else holds the socket for it: a later time than a
         sandbox's start proves a restart, an earlier one proves nothing.
         """
-        url = str(docker.utils.kwargs_from_env().get("base_url") or docker.constants.DEFAULT_UNIX_SOCKET)
-        kind, _, path = url.partition("://")
+        path = _socket_path()
         try:
-            return os.stat(path).st_ctime if kind.endswith("unix") else None  # noqa: PTH116 - a socket
+            return os.stat(path).st_ctime if path else None  # noqa: PTH116 - a socket
         except OSError:
             return None
 
@@ -121,7 +120,13 @@ class Engine:
 
     async def attach(self, container: str) -> Channel:
         """The channel over the attach stream of a container that has not started yet."""
-        raw = await self.call(self._attach_socket, container)
+        taking = asyncio.ensure_future(self.call(self._attach_socket, container))
+        try:
+            raw = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # The thread cannot be stopped: what it brings is let go of when it comes.
+            taking.add_done_callback(_let_go)
+            raise
         channel = Channel()
         stream = Multiplexed(channel)
         loop = asyncio.get_running_loop()
@@ -171,6 +176,26 @@ class Engine:
         """Let go of the connections."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self.api.close()
+
+
+def _socket_path() -> str:
+    """Where the engine's socket lies; empty where it is reached over a network."""
+    url = str(docker.utils.kwargs_from_env().get("base_url") or docker.constants.DEFAULT_UNIX_SOCKET)
+    kind, _, path = url.partition("://")
+    return path if kind.endswith("unix") else ""
+
+
+def _knock(timeout_s: float) -> None:
+    """Raises OSError where nobody listens on the engine's socket. The SDK would leave its own socket open then."""
+    if path := _socket_path():
+        with socket.socket(socket.AF_UNIX) as knock:
+            knock.settimeout(timeout_s)
+            knock.connect(path)
+
+
+def _let_go(taking: asyncio.Future[socket.socket]) -> None:
+    if not taking.cancelled() and taking.exception() is None:
+        taking.result().close()
 
 
 def _client(timeout_s: int, *, version: str = "auto") -> docker.APIClient:

@@ -113,6 +113,25 @@ async def test_a_closed_provider_leaves_nothing(provider: SandboxProvider, image
         assert known.stdout.strip() == b"[]"
 
 
+@pytest.mark.bubblewrap
+async def test_a_start_that_is_cancelled_half_way_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    own: Any = open_provider("bubblewrap")
+    image = await own.ensure_image(None, BASE_IMAGE)
+    loop = asyncio.get_running_loop()
+    before = set(Path("/proc/self/fd").iterdir()), set((images_dir() / "bubblewrap" / "boxes").iterdir())
+
+    async def cancelled(*_: object, **__: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "create_unix_connection", cancelled)
+        with pytest.raises(asyncio.CancelledError):
+            await own.start(SandboxSpec(image=image), 60.0)
+    after = set(Path("/proc/self/fd").iterdir()), set((images_dir() / "bubblewrap" / "boxes").iterdir())
+    assert after == before
+    await own.close()
+
+
 async def test_a_sandbox_killed_from_outside_is_lost_and_says_how(provider: SandboxProvider, image: str) -> None:
     box = await provider.acquire(SandboxSpec(image=image))
     running = asyncio.ensure_future(box.exec("echo before; sleep 60"))
