@@ -11,7 +11,7 @@ from starlette.responses import Response
 from envsdk.cli.envelope import failure
 from envsdk.cli.envelope import render as render_json
 from envsdk.errors import EnvsdkError, StoreError, UsageError
-from registry.web.render import html, prefers_json
+from registry.web.render import html, wants_json
 
 _STATUS_OF_CODE = {
     "no_such_task": 404,
@@ -52,7 +52,7 @@ def status_of(error: EnvsdkError) -> int:
 def respond(request: Request, error: EnvsdkError) -> Response:
     """``error`` as the reader wants it."""
     status = status_of(error)
-    if request.url.path.startswith("/api") or request.url.path.endswith(".json") or prefers_json(request):
+    if wants_json(request):
         return Response(render_json(failure(error)), status_code=status, media_type="application/json")
     return html(request, "error.html", {"title": error.message, "error": error, "status": status}, status=status)
 

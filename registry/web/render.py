@@ -61,8 +61,11 @@ def as_json(view: Mapping[str, Any], *, status: int = 200) -> Response:
     return Response(render_json(success(**view)), status_code=status, media_type="application/json")
 
 
-def prefers_json(request: Request) -> bool:
-    """Whether the reader asked for JSON before HTML."""
+def wants_json(request: Request) -> bool:
+    """Whether the answer is to be JSON: by the path's ending, the API's paths, or a reader who prefers it to HTML."""
+    path = request.url.path
+    if path.endswith(".json") or path.startswith("/api/"):
+        return True
     accept = request.headers.get("accept", "")
     if "application/json" not in accept:
         return False
@@ -76,7 +79,7 @@ def add_page(router: APIRouter, path: str, template: str, view: View, *, cache: 
         return with_etag(request, as_json(view(request)), cache=cache)
 
     def page(request: Request) -> Response:
-        if prefers_json(request):
+        if wants_json(request):
             return json_twin(request)
         response = html(request, template, view(request))
         response.headers["Link"] = f'<{request.url.path}.json>; rel="alternate"; type="application/json"'

@@ -33,8 +33,7 @@ def routes(registry: LocalRegistry) -> APIRouter:
 
 def _runs(session: Session) -> list[dict[str, Any]]:
     runs = session.scalars(select(Run).order_by(Run.id.desc()).limit(NEWEST)).all()
-    classes: dict[int, dict[str, int]] = defaultdict(dict)
-    rewards: dict[int, float | None] = {}
+    classes: dict[int | None, dict[str, int]] = defaultdict(dict)
     ids = [run.id for run in runs]
     rows = session.execute(
         select(Outcome.run_id, Outcome.outcome_class, func.count())
@@ -42,9 +41,11 @@ def _runs(session: Session) -> list[dict[str, Any]]:
         .group_by(Outcome.run_id, Outcome.outcome_class)
     )
     for run, outcome_class, number in rows:
-        classes[run or 0][outcome_class] = number
-    means = select(Outcome.run_id, func.avg(Outcome.reward)).where(Outcome.run_id.in_(ids), Outcome.passed.is_not(None))
-    rewards.update((run, mean) for run, mean in session.execute(means.group_by(Outcome.run_id)))
+        classes[run][outcome_class] = number
+    means = select(Outcome.run_id, func.avg(Outcome.reward).label("reward")).where(
+        Outcome.run_id.in_(ids), Outcome.passed.is_not(None)
+    )
+    rewards = {row.run_id: row.reward for row in session.execute(means.group_by(Outcome.run_id))}
     return [
         {
             "name": run.name,

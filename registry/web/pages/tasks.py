@@ -16,10 +16,10 @@ from registry.db import Lineage, Standing, Tag
 from registry.local import LocalRegistry
 from registry.query import Query, Sort, parse
 from registry.query.errors import QueryError
-from registry.query.page import PAGE_SIZE, run_query
+from registry.query.page import PAGE_SIZE, Page, run_query
 from registry.query.sql import find_lineage
 from registry.saturation.states import STATUSES
-from registry.web.render import add_page
+from registry.web.render import add_page, wants_json
 
 COLUMNS = (
     ("slug", "Task"),
@@ -29,6 +29,7 @@ COLUMNS = (
     ("updated", "Updated"),
 )
 TOP_TAGS = 24
+_NOTHING = Page((), None, 0, more=False)
 
 
 def routes(registry: LocalRegistry) -> APIRouter:
@@ -39,47 +40,41 @@ def routes(registry: LocalRegistry) -> APIRouter:
         cursor = request.query_params.get("after") or None
         with registry.database.reading() as session:
             try:
-                return _found(session, text, cursor)
+                query = parse(text)
+                page = run_query(session, query, size=PAGE_SIZE, cursor=cursor)
             except QueryError as error:
-                if request.url.path.endswith(".json"):
+                if wants_json(request):
                     raise
-                return _faulty(session, text, error)
+                return _shown(session, text, Query(), _NOTHING, fault=error)
+            return _shown(session, text, query, page, first_page=cursor is None)
 
     router = APIRouter()
     add_page(router, "/tasks", "tasks.html", view)
     return router
 
 
-def _found(session: Session, text: str, cursor: str | None) -> dict[str, Any]:
-    query = parse(text)
-    page = run_query(session, query, size=PAGE_SIZE, cursor=cursor)
-    lineage = session.scalar(select(Lineage.name).where(Lineage.id == find_lineage(session, query.policy))) or ""
+def _shown(
+    session: Session, text: str, query: Query, page: Page, *, fault: QueryError | None = None, first_page: bool = True
+) -> dict[str, Any]:
+    lineage = find_lineage(session, query.policy)
     return {
         "title": "Tasks",
         "q": text,
-        "fault": None,
-        "lineage": lineage,
+        "fault": None if fault is None else _fault(fault, text),
+        "lineage": session.scalar(select(Lineage.name).where(Lineage.id == lineage)) or "",
         "items": [dataclasses.asdict(item) for item in page.items],
         "next": page.next,
         "next_url": f"/tasks?{urlencode({'q': text, 'after': page.next})}" if page.next else None,
         "total": page.total,
         "more": page.more,
-        "first_page": cursor is None,
+        "first_page": first_page,
         "columns": [_column(query, key, label) for key, label in COLUMNS],
-        **_facets(session, query),
+        **_facets(session, query, lineage),
     }
 
 
-def _faulty(session: Session, text: str, error: QueryError) -> dict[str, Any]:
-    return {
-        **_found(session, "", None),
-        "q": text,
-        "items": [],
-        "total": 0,
-        "more": False,
-        "next_url": None,
-        "fault": {"message": error.message, "hint": error.hint, "pointer": error.pointer(text), "code": error.code},
-    }
+def _fault(error: QueryError, text: str) -> dict[str, str]:
+    return {"message": error.message, "hint": error.hint, "pointer": error.pointer(text), "code": error.code}
 
 
 def _column(query: Query, key: str, label: str) -> dict[str, Any]:
@@ -90,8 +85,7 @@ def _column(query: Query, key: str, label: str) -> dict[str, Any]:
     return {"key": key, "label": label, "url": f"/tasks?{urlencode({'q': str(turned)})}", "aria_sort": direction}
 
 
-def _facets(session: Session, query: Query) -> dict[str, Any]:
-    lineage = find_lineage(session, query.policy)
+def _facets(session: Session, query: Query, lineage: int) -> dict[str, Any]:
     rows = session.execute(
         select(Standing.status, func.count().label("tasks"))
         .where(Standing.lineage_id == lineage)

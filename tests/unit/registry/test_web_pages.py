@@ -154,6 +154,13 @@ def test_a_faulty_query_is_a_400_with_its_column_in_json(site: TestClient) -> No
     assert response.json()["errors"][0]["where"] == "column 8"
 
 
+def test_a_faulty_query_is_a_400_for_a_reader_who_prefers_json(site: TestClient) -> None:
+    response = site.get("/tasks", params={"q": "status:lernable"}, headers={"accept": "application/json"})
+
+    assert response.status_code == 400
+    assert response.json()["ok"] is False
+
+
 def test_text_from_a_task_is_never_markup(registry: LocalRegistry, make_task) -> None:
     registry.push([make_task("evil", instruction="<script>alert(1)</script>\n")])
     with TestClient(create_app(registry)) as client:
@@ -244,6 +251,14 @@ def test_the_root_leads_to_the_tasks(site: TestClient) -> None:
 )
 def test_a_write_from_another_site_is_refused(site: TestClient, headers: dict[str, str], status: int) -> None:
     assert site.post("/tasks", headers=headers).status_code == status
+
+
+def test_a_run_is_counted_by_class_with_its_coverage(site: TestClient) -> None:
+    (run,) = site.get("/runs.json").json()["runs"]
+
+    assert run["outcomes"] == {"model_success": 5, "model_failure": 8, "infra_failure": 1}
+    assert run["coverage"] == pytest.approx(13 / 14)
+    assert run["mean_reward"] == pytest.approx(5 / 13)
 
 
 def test_an_empty_registry_says_what_to_do(registry: LocalRegistry) -> None:
