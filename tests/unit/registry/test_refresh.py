@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import random
 
 import numpy as np
 import pytest
 from sqlalchemy import select
 
-from envsdk import AgentSpec, Draw, family, verifier
 from envsdk.authoring.declare import declarations
 from envsdk.authoring.families import Family
 from envsdk.errors import UsageError
@@ -21,24 +19,12 @@ from registry.refresh.levels import Seen, _Likelihood, fit_levels
 from registry.refresh.proposal import choose_levels, plan_refresh
 from registry.refresh.publish import dismiss_proposal, publish_proposal
 from registry.revisions import add_revision, entries_of, set_digest
-
-
-@verifier
-def same(answer: str, *, expected: str) -> float:
-    """1 where the answer is the expected number."""
-    return float(answer.strip() == expected)
-
-
-@family(verifier=same, levels={"digits": (1, 2, 3)}, agent=AgentSpec(protocol="answer"))
-def adding(rng: random.Random, *, digits: int) -> Draw:
-    """Add two numbers."""
-    a, b = (rng.randrange(10 ** (digits - 1), 10**digits) for _ in range(2))
-    return Draw(instruction=f"{a} + {b} = ?", params={"expected": str(a + b)}, oracle=str(a + b), wrong={"x": "-1"})
+from tests.fakes import adding
 
 
 @pytest.fixture
 def families():
-    return {one.name: Family(one) for one in declarations() if one.function is adding}
+    return {one.name: Family(one) for one in declarations() if one.function is adding.adding}
 
 
 @pytest.fixture

@@ -253,6 +253,16 @@ def test_a_write_from_another_site_is_refused(site: TestClient, headers: dict[st
     assert site.post("/tasks", headers=headers).status_code == status
 
 
+def test_a_family_has_one_row_per_level(site: TestClient) -> None:
+    (family,) = site.get("/families.json").json()["families"]
+
+    assert family["name"] == "lines"
+    assert [(row["level"], row["tasks"], row["n"], row["passes"]) for row in family["levels"]] == [
+        ({"files": 2}, 1, 12, 4),
+        ({"files": 3}, 1, 1, 1),
+    ]
+
+
 def test_a_run_is_counted_by_class_with_its_coverage(site: TestClient) -> None:
     (run,) = site.get("/runs.json").json()["runs"]
 
