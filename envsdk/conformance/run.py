@@ -66,7 +66,9 @@ def installed_judges() -> dict[str, Judge]:
     for entry in entry_points(group="envsdk.conformance"):
         try:
             judges.update(entry.load())
-        except ModuleNotFoundError:
+        except ModuleNotFoundError as error:
+            if str(error.name).partition(".")[0] == entry.module.partition(".")[0]:
+                raise  # a part of the package itself: a fault, not an extra that was left out
             continue  # its kinds are skipped and named, as those of a package that is not there
     return judges
 

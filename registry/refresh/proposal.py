@@ -8,7 +8,7 @@ lies in the band. Tasks that are too hard stay: the model may grow into them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,8 @@ class Retire:
 class Planned:
     """A replacement to draw.
 
-    ``why``: ``in_band``, ``nearest_to_band`` or ``no_outcomes`` (every level looks alike).
+    ``why``: ``in_band`` or ``nearest_to_band``, by outcomes; without any, ``authors_guess`` (the family's
+    ``predicted_pass``) or ``no_outcomes`` (every level looks alike).
     """
 
     family: str
@@ -167,7 +168,7 @@ def _replacements(
     wanted = Counter(one.family for one in retire if one.family in families)
     for name, count in sorted(wanted.items()):
         model = level_model(session, name, lineage_id)
-        choices = choose_levels(model, list(families[name].settings()))
+        choices = choose_levels(model, list(families[name].settings()), guess=families[name].predicted_pass)
         planned += [
             Planned(name, dict(level), prediction, why, model.tasks)
             for level, prediction, why in (choices[place % len(choices)] for place in range(count))
@@ -185,12 +186,21 @@ def level_model(session: Session, family: str, lineage_id: int) -> LevelModel:
     return fit_levels(Seen(row.spec.get("level", {}), row.decayed_k, row.decayed_n) for row in rows)
 
 
-def choose_levels(model: LevelModel, levels: Sequence[Level]) -> list[tuple[Level, Prediction, str]]:
-    """Up to three levels, those likeliest to give a task in the band first; the nearest where none's mean is in it."""
+def choose_levels(
+    model: LevelModel, levels: Sequence[Level], *, guess: Callable[[Level], float | None] = lambda _: None
+) -> list[tuple[Level, Prediction, str]]:
+    """Up to three levels, those likeliest to give a task in the band first; the nearest where none's mean is in it.
+
+    Where no outcome says anything yet, those that ``guess`` puts nearest to the middle of the band come first.
+    """
     predicted = [(level, model.predict(level)) for level in levels]
-    predicted.sort(key=lambda pair: -pair[1].in_band)
     if not model.tasks:
-        return [(level, prediction, "no_outcomes") for level, prediction in predicted[:_LEVELS_A_FAMILY]]
+        guessed = [(abs(rate - sum(BAND) / 2), pair) for pair in predicted if (rate := guess(pair[0])) is not None]
+        if guessed:
+            predicted = [pair for _, pair in sorted(guessed, key=lambda one: one[0])]
+        why = "authors_guess" if guessed else "no_outcomes"
+        return [(*pair, why) for pair in predicted[:_LEVELS_A_FAMILY]]
+    predicted.sort(key=lambda pair: -pair[1].in_band)
     good = [pair for pair in predicted if BAND[0] <= pair[1].mean <= BAND[1]]
     if good:
         return [(level, prediction, "in_band") for level, prediction in good[:_LEVELS_A_FAMILY]]

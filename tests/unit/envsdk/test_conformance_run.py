@@ -54,8 +54,20 @@ def test_a_folder_without_cases_is_said(tmp_path: Path, folder: str) -> None:
 
 def test_a_package_whose_extra_is_missing_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
-        raise ModuleNotFoundError("torch")
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
 
-    entries = [SimpleNamespace(load=missing), SimpleNamespace(load=lambda: {"k": print})]
+    entries = [
+        SimpleNamespace(load=missing, module="trainer.conformance"),
+        SimpleNamespace(load=lambda: {"k": print}, module="envsdk.conformance.kinds"),
+    ]
     monkeypatch.setattr(run, "entry_points", lambda group: entries)
     assert installed_judges() == {"k": print}
+
+
+def test_a_package_with_a_part_missing_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ModuleNotFoundError("No module named 'trainer.gone'", name="trainer.gone")
+
+    monkeypatch.setattr(run, "entry_points", lambda group: [SimpleNamespace(load=broken, module="trainer.conformance")])
+    with pytest.raises(ModuleNotFoundError):
+        installed_judges()

@@ -205,6 +205,24 @@ def test_without_outcomes_every_level_is_as_likely():
     assert choices[0][1] == choices[1][1]
 
 
+def test_levels_nobody_met_are_ordered_by_the_authors_guess():
+    guesses = {1: 0.95, 2: 0.55, 3: 0.1}
+    choices = choose_levels(
+        fit_levels([]), [{"digits": digits} for digits in guesses], guess=lambda level: guesses[level["digits"]]
+    )
+    assert [(level["digits"], why) for level, _, why in choices] == [
+        (2, "authors_guess"),
+        (3, "authors_guess"),
+        (1, "authors_guess"),
+    ]
+
+
+def test_an_outcome_outweighs_the_authors_guess():
+    model = fit_levels([Seen({"digits": 1}, 5, 10), Seen({"digits": 3}, 0, 10)])
+    (level, _, why), *_ = choose_levels(model, [{"digits": 1}, {"digits": 3}], guess=lambda level: level["digits"] / 6)
+    assert (level, why) == ({"digits": 1}, "in_band")
+
+
 def test_an_interval_widens_where_draws_of_one_level_differ():
     alike = fit_levels([Seen({"n": 1}, 4, 8) for _ in range(20)]).predict({"n": 1})
     apart = fit_levels([Seen({"n": 1}, 8 * (i % 2), 8) for i in range(20)]).predict({"n": 1})
