@@ -46,6 +46,7 @@ def letters(rng, *, length: int) -> Draw:
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("ENVSDK_HOME", str(pytester.path / "home"))
     pytester.makepyfile(first_tasks=TASKS)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-o asyncio_default_fixture_loop_scope=function")
     return pytester
 
 
