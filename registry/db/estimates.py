@@ -42,6 +42,7 @@ class Standing(Base):
         Index("ix_standing_by_status", "lineage_id", "status", "learnability", "item_id", "mean"),
         Index("ix_standing_by_learnability", "lineage_id", "learnability", "item_id", "mean"),
         Index("ix_standing_by_mean", "lineage_id", "mean", "item_id"),
+        Index(None, "item_id"),
     )
 
     lineage_id: Mapped[int] = mapped_column(BigId, ForeignKey("lineage.id"), primary_key=True)

@@ -1,8 +1,9 @@
 """Compile a query to parameterised SQL over the denormalised index.
 
 A query walks one index in the order it asks for and stops after a page: ``standing_tag`` where it names a tag or
-family (the rarest one it names), else ``standing``. Everything else is checked row by row on the way. No value of
-the query ever becomes SQL text.
+family (the rarest one it names), else ``standing``. Where it holds a word that fewer items contain, it starts from
+those items instead and sorts what is left. Everything else is checked row by row on the way. No value of the query
+ever becomes SQL text.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from sqlalchemy import ColumnElement, FromClause, Select, and_, exists, false, n
 from sqlalchemy.orm import Session
 
 from envsdk.errors import UsageError
+from registry.bulk import is_one_of
 from registry.db import Item, ItemTag, Lineage, SetItem, Standing, StandingTag, Tag, TaskSet
 from registry.query.ast import Query, Term
 from registry.query.errors import QueryError, suggestion
+from registry.query.words import FEW, few_ids
 from registry.revisions import find_revision
 
 # Tables, not mapped classes: a query makes no objects, and plain columns cost half as much to compile.
@@ -63,17 +66,24 @@ def compile_query(session: Session, query: Query) -> Selection:
     """
     lineage = find_lineage(session, query.policy)
     tags = _find_tags(session, query.terms)
+    words = {term: few_ids(session, term.values[0]) for term in query.terms if term.field == "word"}
     driver = _driver(query.terms, tags)
+    fewest = min((len(ids) for term, ids in words.items() if ids is not None and not term.negated), default=FEW + 1)
+    listed = fewest <= FEW and (driver is None or fewest < tags[driver].items)
+    if listed:
+        driver = None
     table = Standing.__table__ if driver is None else StandingTag.__table__
     rows = table.c
-    conditions: list[ColumnElement[bool]] = [rows.lineage_id == lineage]
+    # With a list to start from, no bare column: an index that begins with it would be walked, and the list looked
+    # for along the way.
+    conditions: list[ColumnElement[bool]] = [(rows.lineage_id + 0 if listed else rows.lineage_id) == lineage]
     if driver is not None:
         conditions.append(_STANDING_TAG.tag_id == tags[driver].id)
     needs_item, needs_standing = False, False
     for term in query.terms:
         if term is driver:
             continue
-        condition, needs = _condition(session, term, table, tags)
+        condition, needs = _condition(session, term, table, tags, words)
         conditions.append(not_(condition) if term.negated else condition)
         needs_item |= needs == "item"
         needs_standing |= needs == "standing"
@@ -94,7 +104,7 @@ def compile_query(session: Session, query: Query) -> Selection:
             Standing.__table__, and_(_STANDING.lineage_id == rows.lineage_id, _STANDING.item_id == rows.item_id)
         )
     ids = select(rows.item_id.label("item_id"), order.label("sort_value")).select_from(source).where(*conditions)
-    nothing = any(_matches_nothing(term, tags) for term in query.terms)
+    nothing = fewest == 0 or any(_matches_nothing(term, tags) for term in query.terms)
     return Selection(lineage, ids, rows.item_id, order, query.sort.descending, nothing)
 
 
@@ -170,7 +180,11 @@ def _matches_nothing(term: Term, tags: dict[Term, _TagIds]) -> bool:
 
 
 def _condition(  # noqa: PLR0911 - one return a field
-    session: Session, term: Term, table: FromClause, tags: dict[Term, _TagIds]
+    session: Session,
+    term: Term,
+    table: FromClause,
+    tags: dict[Term, _TagIds],
+    words: dict[Term, list[int] | None],
 ) -> tuple[ColumnElement[bool], str]:
     """The condition of one term, and the table that it needs beside the driver's."""
     rows = table.c
@@ -187,6 +201,9 @@ def _condition(  # noqa: PLR0911 - one return a field
         case "verifier":
             return _one_of(_ITEM.verified, term.values), "item"
         case "word":
+            ids = words[term]
+            if ids is not None:
+                return is_one_of(session, rows.item_id, ids), ""
             return _ITEM.search_text.contains(term.values[0], autoescape=True), "item"
         case "set":
             revisions = [_revision(session, value, term) for value in term.values]
@@ -194,10 +211,11 @@ def _condition(  # noqa: PLR0911 - one return a field
                 exists().where(_SET_ITEM.revision_id.in_(revisions), _SET_ITEM.item_id == rows.item_id).correlate(table)
             ), ""
         case _:
-            ids = tags[term].ids
-            if not ids:
+            carried = tags[term].ids
+            if not carried:
                 return false(), ""
-            return exists().where(_ITEM_TAG.item_id == rows.item_id, _ITEM_TAG.tag_id.in_(ids)).correlate(table), ""
+            tagged = exists().where(_ITEM_TAG.item_id == rows.item_id, _ITEM_TAG.tag_id.in_(carried))
+            return tagged.correlate(table), ""
 
 
 def _one_of(column: Any, values: Sequence[str]) -> ColumnElement[bool]:
