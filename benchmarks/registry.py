@@ -1,9 +1,10 @@
 """Every figure of the registry with its bar, in one run.
 
-    python -m benchmarks.registry --data DIR [--only fit,screening,...] [--tasks 1000000] [--outcomes 2000000] [--json]
+    python -m benchmarks.registry [--data DIR] [--postgres URL] [--large URL]... [--only fit,screening,...] [--json]
 
-``--data`` holds the public response tables; without it the figures that need them are left out and named.
-``--postgres`` names an empty PostgreSQL database; SQLite is measured always.
+``--data`` holds the public response tables, ``--postgres`` names a server on which databases can be made, ``--large`` a
+registry that `benchmarks.large_registry` filled. What needs one that is not given is left out and named; ingest is
+measured on SQLite always.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import registry_database as database
+from benchmarks import registry_ingest, registry_queries
 from benchmarks import registry_statistics as statistics
 from benchmarks.registry_statistics import Row
 from registry.local import LocalRegistry
@@ -33,17 +34,23 @@ def figures(options: argparse.Namespace) -> dict[str, Callable[[], Iterator[Row]
         found["screening"] = lambda: statistics.screening(data)
     found["retirements"] = statistics.retirements
     found["prediction"] = statistics.prediction
-    found["query"] = lambda: _databases(options, _queries)
-    found["ingest"] = lambda: _databases(options, _ingest)
+    if options.large:
+        found["query"] = lambda: _large(options, registry_queries.queries)
+        found["words"] = lambda: _large(options, registry_queries.words)
+        found["pages"] = lambda: _large(options, registry_queries.pages)
+    found["ingest"] = lambda: _databases(options)
     return found
 
 
-Measure = Callable[[argparse.Namespace, Callable[[str], LocalRegistry], str], Iterator[Row]]
+def _large(options: argparse.Namespace, measure: Callable[[LocalRegistry, str], Iterator[Row]]) -> Iterator[Row]:
+    for url in options.large:
+        with LocalRegistry(url, blobs_url="memory://") as registry:
+            yield from measure(registry, "SQLite" if registry.database.is_sqlite else "PostgreSQL")
 
 
-def _databases(options: argparse.Namespace, measure: Measure) -> Iterator[Row]:
+def _databases(options: argparse.Namespace) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="envsdk-bench-") as folder:
-        yield from measure(options, lambda name: LocalRegistry(f"sqlite:///{folder}/{name}.sqlite"), "SQLite")
+        yield from _ingest(lambda name: LocalRegistry(f"sqlite:///{folder}/{name}.sqlite"), "SQLite")
     if options.postgres:
         import psycopg
 
@@ -54,35 +61,25 @@ def _databases(options: argparse.Namespace, measure: Measure) -> Iterator[Row]:
             with psycopg.connect(options.postgres.replace("+psycopg", ""), autocommit=True) as connection:
                 connection.execute(f"CREATE DATABASE {database_name}")
             made.append(database_name)
-            return LocalRegistry(options.postgres.rsplit("/", 1)[0] + f"/{database_name}")
+            return LocalRegistry(options.postgres.rsplit("/", 1)[0] + f"/{database_name}", blobs_url="memory://")
 
-        yield from measure(options, fresh, "PostgreSQL")
+        yield from _ingest(fresh, "PostgreSQL")
         with psycopg.connect(options.postgres.replace("+psycopg", ""), autocommit=True) as connection:
             for name in made:
                 connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _queries(options: argparse.Namespace, fresh: Callable[[str], LocalRegistry], label: str) -> Iterator[Row]:
-    with fresh("query") as registry:
-        began = time.monotonic()
-        database.fill(registry, options.tasks, options.outcomes)
-        size = f"{options.tasks:,} tasks, {options.outcomes:,} outcomes"
-        print(f"{label}: filled with {size} in {time.monotonic() - began:.0f} s", file=sys.stderr)
-        yield from database.queries(registry, label)
-
-
-def _ingest(_options: argparse.Namespace, fresh: Callable[[str], LocalRegistry], label: str) -> Iterator[Row]:
+def _ingest(fresh: Callable[[str], LocalRegistry], label: str) -> Iterator[Row]:
     with fresh("ours") as registry, fresh("floor") as floor:
-        yield from database.ingest(registry, floor, label)
+        yield from registry_ingest.ingest(registry, floor, label)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--only", default="")
-    parser.add_argument("--tasks", type=int, default=1_000_000)
-    parser.add_argument("--outcomes", type=int, default=2_000_000)
     parser.add_argument("--postgres", default="")
+    parser.add_argument("--large", action="append", default=[])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     known = figures(options)
@@ -90,7 +87,7 @@ def main() -> None:
     rows: list[Row] = []
     for name in wanted:
         if name not in known:
-            print(f"left out: {name} (it needs --data)", file=sys.stderr)
+            print(f"left out: {name} (it needs --data or --large)", file=sys.stderr)
             continue
         for row in known[name]():
             rows.append(row)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from registry.db import Item, Lineage, Standing
+from registry.db import Item, Standing
 from registry.query.ast import Query
 from registry.query.errors import QueryError
 from registry.query.parser import parse
@@ -87,7 +87,7 @@ def run_query(
     after, given = _read_cursor(cursor, query)
     room = size if query.limit is None else min(size, query.limit - given)
     rows = session.execute(_details(selection, room + 1, after)).all() if room > 0 else []
-    items = tuple(_item(row) for row in rows[:room])
+    items = tuple(_item(row, selection.policy) for row in rows[:room])
     done = len(rows) <= room or (query.limit is not None and given + room >= query.limit)
     following = None if done else _cursor(query, rows[room - 1], given + room)
     total = _total(session, selection, exact=exact_total, limit=query.limit)
@@ -104,30 +104,30 @@ def matching_ids(session: Session, query: Query, *, at_most: int) -> list[int]:
     return [row.item_id for row in session.execute(selection.page(size, None))]
 
 
-_ITEM, _STANDING, _LINEAGE = Item.__table__, Standing.__table__, Lineage.__table__
+_ITEM, _STANDING = Item.__table__, Standing.__table__
 _SHOWN = (
     *(_ITEM.c[name] for name in ("id", "slug", "family", "tags", "task_digest", "verifier_digest", "verified")),
     *(_ITEM.c[name] for name in ("broken", "flaky")),
     *(_STANDING.c[name] for name in ("status", "mean", "low", "high", "n", "ungraded", "learnability", "updated_at")),
-    _LINEAGE.c.name.label("policy"),
 )
 
 
 def _details(selection: Selection, size: int, after: tuple[Any, int] | None) -> Any:
     found = selection.page(size, after).subquery()
+    mine = (_STANDING.c.lineage_id == selection.lineage_id) & (_STANDING.c.item_id == found.c.item_id)
+    # Outer joins, though every row has its partners: SQLite keeps their order, and may start from the wrong end of
+    # inner ones.
     keys = (found.c.sort_value, found.c.item_id)
     return (
         select(found.c.sort_value, *_SHOWN)
         .select_from(found)
-        .join(_ITEM, _ITEM.c.id == found.c.item_id)
-        .join(_STANDING, _STANDING.c.item_id == found.c.item_id)
-        .join(_LINEAGE, _LINEAGE.c.id == _STANDING.c.lineage_id)
-        .where(_STANDING.c.lineage_id == selection.lineage_id)
+        .outerjoin(_ITEM, _ITEM.c.id == found.c.item_id)
+        .outerjoin(_STANDING, mine)
         .order_by(*(key.desc() if selection.descending else key.asc() for key in keys))
     )
 
 
-def _item(row: Any) -> QueryItem:
+def _item(row: Any, policy: str) -> QueryItem:
     return QueryItem(
         slug=row.slug,
         family=row.family,
@@ -139,7 +139,7 @@ def _item(row: Any) -> QueryItem:
         n=row.n,
         task_digest=row.task_digest,
         verifier_digest=row.verifier_digest,
-        policy=row.policy,
+        policy=policy,
         learnability=row.learnability,
         ungraded=row.ungraded,
         verified=row.verified,

@@ -20,7 +20,7 @@ from registry.bulk import is_one_of
 from registry.db import Item, ItemTag, Lineage, SetItem, Standing, StandingTag, Tag, TaskSet
 from registry.query.ast import Query, Term
 from registry.query.errors import QueryError, suggestion
-from registry.query.words import FEW, few_ids
+from registry.query.words import few_ids
 from registry.revisions import find_revision
 
 # Tables, not mapped classes: a query makes no objects, and plain columns cost half as much to compile.
@@ -35,12 +35,13 @@ class Selection:
     """A compiled query: which rows, in which order.
 
     Attributes:
-        lineage_id: whose standings. nothing: no row can match, so no SQL need run.
+        lineage_id, policy: whose standings. nothing: no row can match, so no SQL need run.
         ids: selects (item id, sort value) of every match, unordered and unbounded.
         order: the sort column. descending: its direction, and the tie-breaker's.
     """
 
     lineage_id: int
+    policy: str
     ids: Select[Any]
     item_id: ColumnElement[int]
     order: ColumnElement[Any]
@@ -64,26 +65,28 @@ def compile_query(session: Session, query: Query) -> Selection:
     Raises:
         QueryError: a policy or a set that is not here.
     """
-    lineage = find_lineage(session, query.policy)
+    lineage, name = _lineage(session, query.policy)
     tags = _find_tags(session, query.terms)
-    words = {term: few_ids(session, term.values[0]) for term in query.terms if term.field == "word"}
     driver = _driver(query.terms, tags)
-    fewest = min((len(ids) for term, ids in words.items() if ids is not None and not term.negated), default=FEW + 1)
-    listed = fewest <= FEW and (driver is None or fewest < tags[driver].items)
-    if listed:
+    listed = _rarest_word(session, query.terms)
+    if listed is not None and driver is not None and tags[driver].items <= len(listed.ids):
+        listed = None
+    elif listed is not None:
         driver = None
     table = Standing.__table__ if driver is None else StandingTag.__table__
     rows = table.c
     # With a list to start from, no bare column: an index that begins with it would be walked, and the list looked
     # for along the way.
-    conditions: list[ColumnElement[bool]] = [(rows.lineage_id + 0 if listed else rows.lineage_id) == lineage]
+    conditions: list[ColumnElement[bool]] = [(rows.lineage_id if listed is None else rows.lineage_id + 0) == lineage]
+    if listed is not None:
+        conditions.append(is_one_of(session, rows.item_id, listed.ids))
     if driver is not None:
         conditions.append(_STANDING_TAG.tag_id == tags[driver].id)
     needs_item, needs_standing = False, False
     for term in query.terms:
-        if term is driver:
+        if term is driver or (listed is not None and term is listed.term):
             continue
-        condition, needs = _condition(session, term, table, tags, words)
+        condition, needs = _condition(session, term, table, tags)
         conditions.append(not_(condition) if term.negated else condition)
         needs_item |= needs == "item"
         needs_standing |= needs == "standing"
@@ -104,8 +107,8 @@ def compile_query(session: Session, query: Query) -> Selection:
             Standing.__table__, and_(_STANDING.lineage_id == rows.lineage_id, _STANDING.item_id == rows.item_id)
         )
     ids = select(rows.item_id.label("item_id"), order.label("sort_value")).select_from(source).where(*conditions)
-    nothing = fewest == 0 or any(_matches_nothing(term, tags) for term in query.terms)
-    return Selection(lineage, ids, rows.item_id, order, query.sort.descending, nothing)
+    nothing = (listed is not None and not listed.ids) or any(_matches_nothing(term, tags) for term in query.terms)
+    return Selection(lineage, name, ids, rows.item_id, order, query.sort.descending, nothing)
 
 
 def find_lineage(session: Session, policy: Term | None) -> int:
@@ -116,9 +119,13 @@ def find_lineage(session: Session, policy: Term | None) -> int:
     Raises:
         QueryError: no lineage or several go by that name.
     """
+    return _lineage(session, policy)[0]
+
+
+def _lineage(session: Session, policy: Term | None) -> tuple[int, str]:
     if policy is None:
-        reference = session.scalar(select(_LINEAGE.id).where(_LINEAGE.is_reference))
-        return -1 if reference is None else reference
+        reference = session.execute(select(_LINEAGE.id, _LINEAGE.name).where(_LINEAGE.is_reference)).first()
+        return (-1, "") if reference is None else (reference.id, reference.name)
     wanted = policy.values[0].lower()
     rows = session.execute(select(_LINEAGE.name, _LINEAGE.id).where(_LINEAGE.name != ""))
     known: dict[str, int] = {row.name: row.id for row in rows}
@@ -127,7 +134,7 @@ def find_lineage(session: Session, policy: Term | None) -> int:
     found = found or [name for lower, name in by_lower.items() if lower.startswith(wanted)]
     found = found or [name for lower, name in by_lower.items() if wanted in lower]
     if len(found) == 1:
-        return known[found[0]]
+        return known[found[0]], found[0]
     raise QueryError(
         f"{'several policies go' if found else 'no policy goes'} by {policy.values[0]!r}",
         column=policy.column,
@@ -179,12 +186,22 @@ def _matches_nothing(term: Term, tags: dict[Term, _TagIds]) -> bool:
     return term in tags and not term.negated and not tags[term].ids
 
 
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A word, and the ids of all items that contain it."""
+
+    term: Term
+    ids: list[int]
+
+
+def _rarest_word(session: Session, terms: Sequence[Term]) -> _Listed | None:
+    words = [term for term in terms if term.field == "word" and not term.negated]
+    listed = [_Listed(term, ids) for term in words if (ids := few_ids(session, term.values[0])) is not None]
+    return min(listed, key=lambda one: len(one.ids), default=None)
+
+
 def _condition(  # noqa: PLR0911 - one return a field
-    session: Session,
-    term: Term,
-    table: FromClause,
-    tags: dict[Term, _TagIds],
-    words: dict[Term, list[int] | None],
+    session: Session, term: Term, table: FromClause, tags: dict[Term, _TagIds]
 ) -> tuple[ColumnElement[bool], str]:
     """The condition of one term, and the table that it needs beside the driver's."""
     rows = table.c
@@ -201,9 +218,6 @@ def _condition(  # noqa: PLR0911 - one return a field
         case "verifier":
             return _one_of(_ITEM.verified, term.values), "item"
         case "word":
-            ids = words[term]
-            if ids is not None:
-                return is_one_of(session, rows.item_id, ids), ""
             return _ITEM.search_text.contains(term.values[0], autoescape=True), "item"
         case "set":
             revisions = [_revision(session, value, term) for value in term.values]
@@ -211,11 +225,10 @@ def _condition(  # noqa: PLR0911 - one return a field
                 exists().where(_SET_ITEM.revision_id.in_(revisions), _SET_ITEM.item_id == rows.item_id).correlate(table)
             ), ""
         case _:
-            carried = tags[term].ids
-            if not carried:
+            ids = tags[term].ids
+            if not ids:
                 return false(), ""
-            tagged = exists().where(_ITEM_TAG.item_id == rows.item_id, _ITEM_TAG.tag_id.in_(carried))
-            return tagged.correlate(table), ""
+            return exists().where(_ITEM_TAG.item_id == rows.item_id, _ITEM_TAG.tag_id.in_(ids)).correlate(table), ""
 
 
 def _one_of(column: Any, values: Sequence[str]) -> ColumnElement[bool]:
