@@ -8,17 +8,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 
-from registry.db import Lineage, Standing, Tag
+from registry.db import Lineage, Tag
 from registry.local import LocalRegistry
 from registry.query import Query, Sort, parse
 from registry.query.errors import QueryError
+from registry.query.facets import status_counts
 from registry.query.page import PAGE_SIZE, Page, run_query
 from registry.query.sql import find_lineage
-from registry.saturation.states import STATUSES
 from registry.web.render import add_page, wants_json
 
 COLUMNS = (
@@ -86,13 +86,9 @@ def _column(query: Query, key: str, label: str) -> dict[str, Any]:
 
 
 def _facets(session: Session, query: Query, lineage: int) -> dict[str, Any]:
-    rows = session.execute(
-        select(Standing.status, func.count().label("tasks"))
-        .where(Standing.lineage_id == lineage)
-        .group_by(Standing.status)
-    )
-    counts = {row.status: row.tasks for row in rows}
-    statuses = [_facet("status", status, counts.get(status, 0), query) for status in STATUSES if counts.get(status)]
+    statuses = [
+        _facet("status", one.status, one.items, query, more=one.more) for one in status_counts(session, lineage)
+    ]
     tags = session.execute(select(Tag.kind, Tag.name, Tag.items).order_by(Tag.items.desc(), Tag.name).limit(TOP_TAGS))
     chips = [_facet(kind, name, items, query) for kind, name, items in tags]
     return {
@@ -102,7 +98,7 @@ def _facets(session: Session, query: Query, lineage: int) -> dict[str, Any]:
     }
 
 
-def _facet(field: str, value: str, count: int, query: Query) -> dict[str, Any]:
+def _facet(field: str, value: str, count: int, query: Query, *, more: bool = False) -> dict[str, Any]:
     """A chip that adds its condition to the query, or takes it away where it holds already."""
     chosen = any(term.field == field and term.values == (value,) and not term.negated for term in query.terms)
     if chosen:
@@ -113,4 +109,4 @@ def _facet(field: str, value: str, count: int, query: Query) -> dict[str, Any]:
         others = tuple(term for term in query.terms if term.field != field or field == "tag")
         target = f"{dataclasses.replace(query, terms=others)} {field}:{quoted}".strip()
     url = f"/tasks?{urlencode({'q': target})}" if target else "/tasks"
-    return {"field": field, "value": value, "count": count, "url": url, "chosen": chosen}
+    return {"field": field, "value": value, "count": count, "more": more, "url": url, "chosen": chosen}
