@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from envsdk.episode.record import PolicyId, TokenTrace
 from envsdk.errors import EngineError
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 
 
 class InferenceError(EngineError):

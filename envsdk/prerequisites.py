@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
+from envsdk.frozen import Frozen
 from envsdk.home import BASE_IMAGE, home, models_dir, registry_path, rootfs_dir
-from envsdk.sandboxes.base import Frozen
 
 State = Literal["ok", "missing", "absent"]
 SETUP = "run `make setup`"

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 from trainer.advantage import Estimator
 
 LagRule = Literal["mask", "drop_sample", "drop_group", "weight", "error"]

@@ -19,7 +19,7 @@ import platformdirs
 from pydantic import Field, ValidationError
 
 from envsdk.errors import SpecError, UsageError
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 from trainer.batch_config import BatchConfig
 from trainer.engines.vllm_engine import EngineOptions
 from trainer.learner_config import LearnerConfig

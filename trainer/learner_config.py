@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 from trainer.batch_config import BatchConfig
 from trainer.loss.config import LossConfig, preset
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from envsdk.episode.record import EpisodeRecord
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 from envsdk.spec.model import Task
 from trainer.group import CompleteGroup, Draw, EndedMember
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 
 CheckOutcome = Literal["pass", "fail", "error", "skipped"]
 Verdict = Literal["pass", "fail", "error", "incomplete"]

@@ -79,7 +79,7 @@ async def open_box(
     clock.stamp("acquired")
     if task.spec.container is not None and task.spec.container.healthcheck is not None:
         with clock.phase("setup"):
-            await _until_healthy(sandbox, task.spec.container.healthcheck, task.spec.budget.setup_s)
+            await until_healthy(sandbox, task.spec.container.healthcheck, task.spec.budget.setup_s)
     return Box(sandbox, network, services)
 
 
@@ -89,7 +89,8 @@ async def _services(task: Task, provider: SandboxProvider, closing: AsyncExitSta
     return await closing.enter_async_context(start_services(task, provider))
 
 
-async def _until_healthy(box: Sandbox, check: HealthCheck, budget_s: float) -> None:
+async def until_healthy(box: Sandbox, check: HealthCheck, budget_s: float) -> None:
+    """Ask until the check passes, within its tries and ``budget_s``. Raises `StartError` (``healthcheck_failed``)."""
     deadline = time.monotonic() + budget_s
     last = b""
     for _ in range(check.retries):

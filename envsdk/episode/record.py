@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 
 OutcomeClass = Literal["model_success", "model_failure", "infra_failure", "unknown"]
 

@@ -9,6 +9,7 @@ episode is evaluated, not trained on.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from contextlib import AsyncExitStack
@@ -17,10 +18,11 @@ from typing import Any
 
 from envsdk.episode.agents import AgentEnd
 from envsdk.episode.attempt import Attempt
+from envsdk.episode.box import until_healthy
 from envsdk.episode.record import Turn
 from envsdk.errors import SandboxError
 from envsdk.sandboxes.base import Sandbox
-from envsdk.spec.model import ContainerSpec, StepSpec, Task
+from envsdk.spec.model import ContainerSpec, StepSpec, Task, VerifierSpec
 
 
 async def play_steps(attempt: Attempt, closing: AsyncExitStack) -> None:
@@ -68,6 +70,7 @@ def step_view(task: Task, step: StepSpec, root: Path, image: str) -> Task:
             "budget": budget,
             "artifacts": step.artifacts or task.spec.artifacts,
             "container": container.model_copy(update={"image": image or container.image}),
+            "verifier": _verifier(task, step, root),
             "steps": (),
         }
     )
@@ -77,17 +80,28 @@ def step_view(task: Task, step: StepSpec, root: Path, image: str) -> Task:
     return task.model_copy(update={"spec": spec, "root": root, "oracle": oracle, "digests": digests})
 
 
+def _verifier(task: Task, step: StepSpec, root: Path) -> VerifierSpec:
+    """The task's verifier with the step's variables and, for a Python verifier, the step's params."""
+    verifier = task.spec.verifier
+    params = root / "tests" / "params.json"
+    given = json.loads(params.read_bytes()) if verifier.kind != "script" and params.is_file() else verifier.params
+    return verifier.model_copy(update={"env": {**verifier.env, **step.env}, "params": given})
+
+
 async def _prepare(attempt: Attempt, task: Task, step: StepSpec) -> bool:
     """Put a step's files into the box and run its set-up; false where that failed, which is no end of the model's."""
     source = task.root / "steps" / step.name / "workdir"
-    if attempt.box is None or not source.is_dir():
+    if attempt.box is None or not (source.is_dir() or step.healthcheck):
         return True
     box, workdir = attempt.box.sandbox, task.spec.container.workdir if task.spec.container else "/app"
     with attempt.clock.phase("setup"):
         try:
-            await box.upload(source, workdir)
+            if source.is_dir():
+                await box.upload(source, workdir)
             if (source / "setup.sh").is_file():
                 await _set_up(box, f"{workdir}/setup.sh", task.spec.budget.setup_s)
+            if step.healthcheck is not None:
+                await until_healthy(box, step.healthcheck, task.spec.budget.setup_s)
         except SandboxError as error:
             attempt.facts |= {"phase": "setup", "ended_by": "exception"}
             attempt.facts |= {

@@ -9,9 +9,9 @@ from typing import Literal
 import yaml
 from pydantic import Field, model_validator
 
+from envsdk.frozen import Frozen
 from envsdk.outcome import clock_signs, reply_signs, verifier_signs  # noqa: F401 - each registers its signs
 from envsdk.outcome.signs import SIGNS
-from envsdk.sandboxes.base import Frozen
 
 Side = Literal["model", "machinery", "undecided"]
 

@@ -14,13 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class Frozen(BaseModel):
-    """Immutable record that refuses unknown fields."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from envsdk.frozen import Frozen
 
 
 class Limits(Frozen):
@@ -36,7 +32,7 @@ class SandboxSpec(Frozen):
     """What to start. Equal specs may share a warm pool: the pool's key is a hash of this record.
 
     Attributes:
-        image: a local image reference, after alias resolution and building (`envsdk.sandboxes.images`).
+        image: a local image reference, after alias resolution and building (`SandboxProvider.ensure_image`).
         user: the agent's user inside; ``root`` where a task needs it.
         workdir: where commands start.
         network: ``none``; ``internal`` (services of the episode only); ``public``; ``allowlist``.

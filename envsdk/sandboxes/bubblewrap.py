@@ -102,7 +102,9 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         known = self.store.image(image)
         if known is None:
             return ImageConfig()
-        return ImageConfig(command=known.command, user=known.user or "root", workdir=known.workdir or "/")
+        return ImageConfig(
+            command=known.command, entrypoint=known.entrypoint, user=known.user or "root", workdir=known.workdir or "/"
+        )
 
     async def open_network(self, names: Sequence[str]) -> str:
         holder = await open_holder()

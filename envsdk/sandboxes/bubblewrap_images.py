@@ -199,6 +199,7 @@ class TreeImages:
                 workdir=build.workdir,
                 user=build.user,
                 command=(*build.entrypoint, *build.command),
+                entrypoint=tuple(build.entrypoint),
                 origin={
                     **{f"base_{name}": value for name, value in base.origin.items()},
                     "dockerfile": context.digest,

@@ -20,8 +20,8 @@ from pathlib import Path
 from pydantic import Field
 
 from envsdk.errors import SandboxError
+from envsdk.frozen import Frozen
 from envsdk.home import images_dir
-from envsdk.sandboxes.base import Frozen
 from envsdk.sandboxes.disk import remove_tree
 from envsdk.sandboxes.owner import this_owner
 
@@ -38,6 +38,7 @@ class TreeImage(Frozen):
     workdir: str = ""
     user: str = ""
     command: tuple[str, ...] = ()
+    entrypoint: tuple[str, ...] = ()
     origin: dict[str, str] = Field(default_factory=dict)
 
     @property

@@ -69,8 +69,13 @@ class DockerProvider(PooledProvider[DockerSandbox]):
     async def image_config(self, image: str) -> ImageConfig:
         """What the image runs by itself, for services."""
         config = await self.images.config(image)
-        command = (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))
-        return ImageConfig(command=command, user=config.get("User") or "root", workdir=config.get("WorkingDir") or "/")
+        entrypoint = tuple(config.get("Entrypoint") or ())
+        return ImageConfig(
+            command=(*entrypoint, *(config.get("Cmd") or ())),
+            entrypoint=entrypoint,
+            user=config.get("User") or "root",
+            workdir=config.get("WorkingDir") or "/",
+        )
 
     async def start_from(self, snapshot: Snapshot, spec: SandboxSpec, n: int = 1) -> list[Sandbox]:
         boxes = await all_or_none([self._launch(spec, snapshot.id, _START_S) for _ in range(n)])

@@ -7,20 +7,25 @@ Each service runs its command as a child of the helper in a sandbox of its own, 
 it) and its end is known. Services are fresh for each group: episodes never share one. Health is asked inside the
 service, by the declared command, or by whether its port is listened to.
 
-Not promised: an order among services, or that one that ended is started again.
+They start in the order given, each once those it comes ``after`` are healthy.
+
+Not promised: that one that ended is started again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from envsdk.errors import PrerequisiteError, SandboxError
-from envsdk.sandboxes.base import Frozen, Sandbox, SandboxProvider, SandboxSpec
+from envsdk.frozen import Frozen
+from envsdk.sandboxes.base import Sandbox, SandboxProvider, SandboxSpec
 from envsdk.sandboxes.kept import KeptSandbox
+from envsdk.spec.environ import resolve_env
 from envsdk.spec.model import HealthCheck, ServiceSpec, Task
 
 LOG_BYTES = 1 << 20
@@ -29,9 +34,10 @@ _LISTEN = "0A"
 
 
 class ImageConfig(Frozen):
-    """What an image says about how to run it."""
+    """What an image says about how to run it; ``command`` begins with the ``entrypoint``."""
 
     command: tuple[str, ...] = ()
+    entrypoint: tuple[str, ...] = ()
     user: str = "root"
     workdir: str = "/"
 
@@ -62,8 +68,8 @@ class Service:
         self._spec = spec
         self._log = bytearray()
         self._dropped = 0
-        command: str | Sequence[str] = spec.command if spec.command is not None else config.command
-        self._run = asyncio.ensure_future(self._serve(command, config))
+        self._env = resolve_env(spec.env, os.environ)
+        self._run = asyncio.ensure_future(self._serve(_command(spec, config), config))
 
     async def _serve(self, command: str | Sequence[str], config: ImageConfig) -> None:
         ended = await self.box.exec(
@@ -71,7 +77,7 @@ class Service:
             timeout_s=_LIFE_S,
             cwd=config.workdir,
             user=config.user,
-            env=self._spec.env,
+            env=self._env,
             output_cap_bytes=1 << 40,
             on_output=self._keep,
         )
@@ -148,6 +154,7 @@ class ServiceGroup:
             async with asyncio.timeout(self._task.spec.budget.setup_s + self._task.spec.budget.acquire_s):
                 images = await asyncio.gather(*(self._image(spec) for spec in specs))
                 for spec, image in zip(specs, images, strict=True):
+                    await asyncio.gather(*(self._named(name).until_healthy() for name in spec.after))
                     config = await host.image_config(image)
                     box = await host.acquire_named(
                         _sandbox_spec(spec, image, self.network, config),
@@ -178,10 +185,13 @@ class ServiceGroup:
 
     def sandbox(self, name: str) -> Sandbox:
         """The sandbox of a service, for verifiers that look at its state. Raises `KeyError`."""
-        return {service.name: service.box for service in self._services}[name]
+        return self._named(name).box
+
+    def _named(self, name: str) -> Service:
+        return {service.name: service for service in self._services}[name]
 
     async def _image(self, spec: ServiceSpec) -> str:
-        folder: Path = self._task.root / "environment" / "services" / spec.name
+        folder: Path = self._task.root / "environment" / (spec.build or f"services/{spec.name}")
         return await self._provider.ensure_image(folder, spec.image, build_s=self._task.spec.budget.build_s)
 
     async def _close(self) -> None:
@@ -194,6 +204,12 @@ class ServiceGroup:
 def start_services(task: Task, provider: SandboxProvider) -> ServiceGroup:
     """The task's services as an async context; entering raises `SandboxError` where one does not come up."""
     return ServiceGroup(task, provider)
+
+
+def _command(spec: ServiceSpec, config: ImageConfig) -> str | tuple[str, ...]:
+    if spec.command is not None:
+        return spec.command
+    return config.command if spec.args is None else (*config.entrypoint, *spec.args)
 
 
 def _sandbox_spec(spec: ServiceSpec, image: str, network: str, config: ImageConfig) -> SandboxSpec:

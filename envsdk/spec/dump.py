@@ -19,11 +19,12 @@ from tomlkit.items import Table as TomlTable
 
 from envsdk.digest import canonical
 from envsdk.errors import SpecError
+from envsdk.spec.compose import read_compose
 from envsdk.spec.contents import FileContent, new_directory, read_contents, write_contents
 from envsdk.spec.directory import open_directory
 from envsdk.spec.load import load_task, read_spec
-from envsdk.spec.meaning import NETWORKS, without_canary
-from envsdk.spec.model import ContainerSpec, Task, TaskSpec
+from envsdk.spec.meaning import COMPOSE_FILE, NETWORKS, without_canary
+from envsdk.spec.model import ContainerSpec, HealthCheck, Task, TaskSpec
 from envsdk.spec.problems import spec_error
 
 _HARBOR_NETWORK = {ours: theirs for theirs, ours in NETWORKS.items()}
@@ -50,9 +51,10 @@ def dump_task(spec: TaskSpec, files: Mapping[str, FileContent], dest: Path) -> T
         write_contents(draft, _contents(spec, files))
         original = files.get("task.toml")
         if original is None:
-            (draft / "task.toml").write_text(tomlkit.dumps(_pruned(task_tables(spec))), encoding="utf-8", newline="")
+            tables = _pruned(task_tables(spec, elsewhere=_composed(files)))
+            (draft / "task.toml").write_text(tomlkit.dumps(tables), encoding="utf-8", newline="")
         else:
-            _edit_original(draft / "task.toml", spec)
+            _edit_original(draft / "task.toml", spec, elsewhere=_composed(files))
         (draft / "task.toml").chmod(0o755 if original and original.executable else 0o644)
         _check(draft, spec)
     return load_task(dest)
@@ -61,6 +63,15 @@ def dump_task(spec: TaskSpec, files: Mapping[str, FileContent], dest: Path) -> T
 def copy_task(task: Task, dest: Path) -> Task:
     """Write a task's directory elsewhere, byte for byte. Raises as `dump_task` does."""
     return dump_task(task.spec, read_contents(task.root), dest)
+
+
+def _composed(files: Mapping[str, FileContent]) -> frozenset[str]:
+    """Names of the services that a compose file among the files declares, and ``task.toml`` need not."""
+    content = files.get(COMPOSE_FILE)
+    if content is None or content.link is not None:
+        return frozenset()
+    text = content.data.decode("utf-8-sig", "replace")
+    return frozenset(service.name for service in read_compose(text, file=COMPOSE_FILE, own="main").services)
 
 
 def _check(draft: Path, spec: TaskSpec) -> None:
@@ -103,13 +114,14 @@ def _params(params: Mapping[str, Any], original: FileContent | None) -> FileCont
     )
 
 
-def _edit_original(path: Path, spec: TaskSpec) -> None:
+def _edit_original(path: Path, spec: TaskSpec, *, elsewhere: frozenset[str]) -> None:
     """Bring a kept ``task.toml`` to say what ``spec`` says; untouched where it does already."""
     before, raw, _ = read_spec(open_directory(path.parent))
     named = raw.get("metadata", {}).get("envsdk", {}).get("slug", spec.slug) if before is not None else None
     if before is not None and _nameless(before) == _nameless(spec) and named == spec.slug:
         return
-    old, new = (task_tables(before) if before is not None else {}), task_tables(spec)
+    old = task_tables(before, elsewhere=elsewhere) if before is not None else {}
+    new = task_tables(spec, elsewhere=elsewhere)
     if not isinstance(raw.get("metadata"), dict) or "envsdk" not in raw["metadata"]:
         # Our table changes what absent fields mean, so that every field is written; the task keeps its name.
         old = {}
@@ -167,8 +179,11 @@ def _says_nothing(key: str, value: Any) -> bool:
     return value is None or value in ({}, []) or (value == "" and key in _EMPTY_BY_DEFAULT)
 
 
-def task_tables(spec: TaskSpec) -> Tables:
-    """The specification as the tables of ``task.toml``, every field explicit, `None` for what has no value."""
+def task_tables(spec: TaskSpec, *, elsewhere: frozenset[str] = frozenset()) -> Tables:
+    """The specification as the tables of ``task.toml``, every field explicit, `None` for what has no value.
+
+    Services named in ``elsewhere`` stand in another file and are left out.
+    """
     verifier, budget = spec.verifier, spec.budget
     return {
         "schema_version": spec.schema_version,
@@ -186,10 +201,11 @@ def task_tables(spec: TaskSpec) -> Tables:
             "environment_mode": verifier.mode,
             "network_mode": _HARBOR_NETWORK.get(verifier.network, "no-network"),
             "env": dict(verifier.env),
+            "environment": _box(verifier.container) if verifier.container else None,
         },
         "environment": _environment(spec.container, budget.build_s) if spec.container else {},
         "steps": _steps(spec),
-        "metadata": {**spec.metadata, "envsdk": _own(spec)},
+        "metadata": {**spec.metadata, "envsdk": _own(spec, elsewhere)},
     }
 
 
@@ -198,26 +214,35 @@ def _harbor_name(slug: str) -> str:
 
 
 def _environment(container: ContainerSpec, build_s: float) -> Tables:
-    limits = container.limits
-    check = container.healthcheck
     return {
+        **_box(container),
         "build_timeout_sec": build_s,
+        "network_mode": _HARBOR_NETWORK.get(container.network, "no-network"),
+        "allowed_hosts": list(container.allowed_hosts),
+        "healthcheck": _healthcheck(container.healthcheck),
+        "mcp_servers": [server.model_dump(mode="json", exclude_none=True) for server in container.mcp_servers],
+    }
+
+
+def _box(container: ContainerSpec) -> Tables:
+    limits = container.limits
+    return {
         "docker_image": container.image,
         "workdir": container.workdir,
         "cpus": limits.cpus,
         "memory_mb": limits.memory_mib,
         "storage_mb": limits.disk_mib,
-        "network_mode": _HARBOR_NETWORK.get(container.network, "no-network"),
-        "allowed_hosts": list(container.allowed_hosts),
         "env": dict(container.env),
-        "healthcheck": check
-        and {
-            "command": check.command,
-            "interval_sec": check.interval_s,
-            "timeout_sec": check.timeout_s,
-            "retries": check.retries,
-        },
-        "mcp_servers": [server.model_dump(mode="json", exclude_none=True) for server in container.mcp_servers],
+    }
+
+
+def _healthcheck(check: HealthCheck | None) -> Tables | None:
+    return check and {
+        "command": check.command,
+        "interval_sec": check.interval_s,
+        "timeout_sec": check.timeout_s,
+        "retries": check.retries,
+        "start_period_sec": 0.0,  # counted into the retries
     }
 
 
@@ -226,7 +251,8 @@ def _steps(spec: TaskSpec) -> list[Tables]:
         {
             "name": step.name,
             "agent": {"timeout_sec": step.episode_s},
-            "verifier": {"timeout_sec": step.verify_s},
+            "verifier": {"timeout_sec": step.verify_s, "env": dict(step.env)},
+            "healthcheck": _healthcheck(step.healthcheck),
             "min_reward": dict(step.min_reward),
             "artifacts": list(step.artifacts),
         }
@@ -234,7 +260,7 @@ def _steps(spec: TaskSpec) -> list[Tables]:
     ]
 
 
-def _own(spec: TaskSpec) -> Tables:
+def _own(spec: TaskSpec, elsewhere: frozenset[str]) -> Tables:
     budget = spec.budget.model_dump(exclude={"build_s", "episode_s", "verify_s"})
     container = spec.container
     return {
@@ -252,7 +278,11 @@ def _own(spec: TaskSpec) -> Tables:
             "network": "internal" if container and container.network == "internal" else None,
             "pids": container.limits.pids if container else None,
         },
-        "services": [service.model_dump(mode="json", exclude_none=True) for service in spec.services],
+        "services": [
+            service.model_dump(mode="json", exclude_none=True)
+            for service in spec.services
+            if service.name not in elsewhere
+        ],
         "verifier": {
             "kind": spec.verifier.kind,
             "entry": spec.verifier.entry,

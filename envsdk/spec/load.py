@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from envsdk.digest import task_digests, tree_rows
 from envsdk.errors import EnvsdkError, SpecError
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 from envsdk.spec.directory import TaskDirectory, open_directory
 from envsdk.spec.meaning import digest_tables, meaning
 from envsdk.spec.model import Task, TaskSpec

@@ -7,12 +7,14 @@ the agent's box, the user root.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from envsdk.sandboxes.base import Limits
+from envsdk.spec.compose import Compose
 from envsdk.spec.model import (
     AgentSpec,
     Budget,
@@ -28,6 +30,8 @@ from envsdk.spec.tables import EnvironmentTable, EnvsdkTable, HealthcheckTable, 
 
 NETWORKS: Mapping[str, NetworkMode] = {"no-network": "none", "public": "public", "allowlist": "allowlist"}
 ANSWER_PATH = "/app/answer.txt"
+NO_LIMITS = Limits()
+COMPOSE_FILE = "environment/docker-compose.yaml"
 _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([KMGT])?i?B?\s*$", re.IGNORECASE)
 _MIB = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2}
 _WORKDIR = re.compile(r"^\s*WORKDIR\s+(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -42,8 +46,10 @@ class Beside:
     instruction: str = ""
     step_instructions: Mapping[str, str] = field(default_factory=dict)
     dockerfile: str = ""
+    verifier_dockerfile: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     own_verifier_image: bool = False
+    compose: Compose = field(default_factory=Compose)
 
 
 def meaning(toml: TaskToml, beside: Beside) -> TaskSpec:
@@ -63,10 +69,10 @@ def meaning(toml: TaskToml, beside: Beside) -> TaskSpec:
             system=ours.agent.system,
             examples=tuple(ours.agent.examples),
             stop=tuple(ours.agent.stop),
-            user=toml.agent.user or (agent_default.user if own else "root"),
+            user=toml.agent.user or beside.compose.user or (agent_default.user if own else "root"),
         ),
         container=_container(toml, beside, is_ours=own is not None),
-        services=tuple(ours.services),
+        services=(*beside.compose.services, *ours.services),
         verifier=_verifier(toml, beside, is_ours=own is not None),
         budget=_budget(toml, ours),
         artifacts=tuple(item.source for item in toml.artifacts)
@@ -115,22 +121,20 @@ def _container(toml: TaskToml, beside: Beside, *, is_ours: bool) -> ContainerSpe
     if toml.environment is None and own.verifier.kind == "text":
         return None
     table = toml.environment or EnvironmentTable()
+    compose = beside.compose
     network = network_of(table, "none" if is_ours else "public")
     if toml.agent.network_mode is not None:
         network = NETWORKS[toml.agent.network_mode]
+    if compose.services:
+        network = "internal"
     return ContainerSpec(
-        image=table.docker_image,
-        workdir=table.workdir or _workdir_of(beside.dockerfile) or "/app",
-        env=table.env,
-        limits=Limits(
-            cpus=table.cpus,
-            memory_mib=table.memory_mb or (mib_of(table.memory) if table.memory else None),
-            disk_mib=table.storage_mb or (mib_of(table.storage) if table.storage else None),
-            pids=own.container.pids,
-        ),
+        image=table.docker_image or compose.image,
+        workdir=table.workdir or compose.workdir or _workdir_of(beside.dockerfile) or "/app",
+        env={**compose.env, **table.env},
+        limits=_limits(table, pids=own.container.pids, default=compose.limits),
         network=own.container.network or network,
         allowed_hosts=tuple(toml.agent.allowed_hosts or table.allowed_hosts),
-        healthcheck=_healthcheck(table.healthcheck),
+        healthcheck=_healthcheck(table.healthcheck) or compose.healthcheck,
         mcp_servers=tuple(
             McpServer(
                 name=server.name,
@@ -142,6 +146,26 @@ def _container(toml: TaskToml, beside: Beside, *, is_ours: bool) -> ContainerSpe
             )
             for server in table.mcp_servers
         ),
+    )
+
+
+def _limits(table: EnvironmentTable, *, pids: int | None = None, default: Limits = NO_LIMITS) -> Limits:
+    return Limits(
+        cpus=table.cpus or default.cpus,
+        memory_mib=table.memory_mb or (mib_of(table.memory) if table.memory else default.memory_mib),
+        disk_mib=table.storage_mb or (mib_of(table.storage) if table.storage else default.disk_mib),
+        pids=pids or default.pids,
+    )
+
+
+def _verifier_container(table: EnvironmentTable | None, beside: Beside) -> ContainerSpec | None:
+    if table is None:
+        return None
+    return ContainerSpec(
+        image=table.docker_image,
+        workdir=table.workdir or _workdir_of(beside.verifier_dockerfile or beside.dockerfile) or "/app",
+        env=table.env,
+        limits=_limits(table),
     )
 
 
@@ -158,7 +182,8 @@ def _healthcheck(table: HealthcheckTable | None) -> HealthCheck | None:
         command=table.command,
         interval_s=table.interval_sec or default.interval_s,
         timeout_s=table.timeout_sec or default.timeout_s,
-        retries=table.retries or default.retries,
+        retries=(table.retries or default.retries)
+        + math.ceil((table.start_period_sec or 0.0) / (table.interval_sec or default.interval_s)),
     )
 
 
@@ -191,6 +216,7 @@ def _verifier(toml: TaskToml, beside: Beside, *, is_ours: bool) -> VerifierSpec:
         user=table.user or "root",
         env=table.env,
         network=network,
+        container=_verifier_container(table.environment, beside),
         exit_status=own.exit_status,
     )
 
@@ -215,6 +241,8 @@ def _steps(toml: TaskToml, beside: Beside) -> list[StepSpec]:
             verify_s=step.verifier.timeout_sec,
             min_reward=step.min_reward or {},
             artifacts=tuple(item.source for item in step.artifacts),
+            env=step.verifier.env,
+            healthcheck=_healthcheck(step.healthcheck),
         )
         for step in toml.steps
     ]

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from envsdk.sandboxes.base import Frozen, Limits
+from envsdk.frozen import Frozen
+from envsdk.sandboxes.base import Limits
 
 Protocol = Literal["answer", "command", "shell"]
 NetworkMode = Literal["none", "internal", "public", "allowlist"]
@@ -85,13 +86,20 @@ class ContainerSpec(Frozen):
 class ServiceSpec(Frozen):
     """A container beside the agent's, reachable by its name on the episode's internal network.
 
-    ``image`` names an image; else the folder ``environment/services/<name>/`` holds its Dockerfile. The agent never
-    sees its files.
+    Attributes:
+        image: names an image; else it is built from ``build``, a folder under ``environment/`` (``.`` for that itself),
+            by default ``services/<name>``. The agent never sees its files.
+        command: run by a shell in place of all that the image runs by itself.
+        args: words given to the image's own entry point, in place of its own.
+        after: services that must be healthy before this one starts.
     """
 
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,30}$")
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]{0,62}$")
     image: str | None = None
+    build: str | None = Field(default=None, pattern=r"^(\.|[\w][\w.\-]*(/[\w][\w.\-]*)*)$")
     command: str | None = None
+    args: tuple[str, ...] | None = None
+    after: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
     port: int | None = Field(default=None, ge=1, le=65535)
     healthcheck: HealthCheck | None = None
@@ -110,6 +118,7 @@ class VerifierSpec(Frozen):
         params: the values given to a Python verifier by keyword; stored in ``tests/params.json``.
         mode: ``separate``: a fresh sandbox plus the declared artifacts. ``shared``: the agent's own box.
         low, high: declared range of the reward; ``pass_mark`` is the least that counts as success.
+        container: its own box, in ``separate`` mode; `None` for one like the agent's.
         exit_status: ``native``: a non-zero exit is a verifier error. ``harbor``: only the reward file counts.
     """
 
@@ -123,6 +132,7 @@ class VerifierSpec(Frozen):
     user: str = "root"
     env: dict[str, str] = Field(default_factory=dict)
     network: NetworkMode = "none"
+    container: ContainerSpec | None = None
     exit_status: Literal["native", "harbor"] = "harbor"
 
     @model_validator(mode="after")
@@ -155,7 +165,8 @@ class Budget(Frozen):
 class StepSpec(Frozen):
     """One step of a task that has several: files in ``steps/<name>/``. Clocks that are absent are the task's.
 
-    ``min_reward`` is the gate, by reward name: below it the steps after this one are not begun.
+    ``min_reward`` is the gate, by reward name: below it the steps after this one are not begun. ``env`` is the
+    verifier's, over the task's; ``healthcheck`` must pass before the agent is asked.
     """
 
     name: str = Field(pattern=r"^[\w][\w.\-]{0,100}$")
@@ -164,6 +175,8 @@ class StepSpec(Frozen):
     verify_s: float | None = Field(default=None, gt=0)
     min_reward: dict[str, float] = Field(default_factory=dict)
     artifacts: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    healthcheck: HealthCheck | None = None
 
 
 class TaskSpec(Frozen):

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from envsdk.errors import SpecError
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 
 _SHOWN = 80
 _CODES = {

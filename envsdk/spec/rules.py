@@ -14,6 +14,7 @@ from envsdk.spec.environ import required_names
 from envsdk.spec.meaning import Beside, mib_of, without_canary
 from envsdk.spec.model import TaskSpec
 from envsdk.spec.problems import Problem, did_you_mean, dotted, shown
+from envsdk.spec.support import check_support, composed
 from envsdk.spec.tables import NEWEST_SCHEMA, EnvironmentTable, TaskToml, unknown_fields
 
 _VERSION = re.compile(r"^(\d+)(?:\.(\d+))?(?:\.\d+)?$")
@@ -113,7 +114,9 @@ def check_files(directory: TaskDirectory, toml: TaskToml) -> tuple[Beside, list[
         params, found = _params(read("tests/params.json"))
         problems += found
     problems += _check_verifier_files(directory, toml, kind)
-    problems += _check_support(directory, toml)
+    compose, found = composed(directory, toml)
+    problems += found
+    problems += check_support(toml)
     if not (
         directory.has_folder("environment") or (toml.environment and toml.environment.docker_image) or kind == "text"
     ):
@@ -126,40 +129,13 @@ def check_files(directory: TaskDirectory, toml: TaskToml) -> tuple[Beside, list[
         dockerfile=dockerfile,
         params=params,
         own_verifier_image=directory.is_file("tests/Dockerfile") or directory.is_file("tests/docker-compose.yaml"),
+        verifier_dockerfile=read("tests/Dockerfile") or "",
+        compose=compose,
     )
     if instruction and beside.instruction != instruction and not toml.steps:
         message = "starts with a canary line, which models are not shown"
         problems.append(Problem(code="canary", file="instruction.md", message=message, severity="warning"))
     return beside, problems
-
-
-def _check_support(directory: TaskDirectory, toml: TaskToml) -> Iterator[Problem]:
-    """Warnings for what Harbor would provide and nothing here does: said, so that no run differs in silence."""
-    table = toml.environment or EnvironmentTable()
-    asked = {
-        "environment.gpus": table.gpus,
-        "environment.tpu": table.tpu,
-        "environment.skills_dir": table.skills_dir,
-        "verifier.environment": toml.verifier.environment,
-        "verifier.collect": toml.verifier.collect,
-    }
-    for field, value in asked.items():
-        if value:
-            yield _unsupported("task.toml", field)
-    for file in ("environment/docker-compose.yaml", "tests/docker-compose.yaml"):
-        if directory.is_file(file):
-            yield _unsupported(file, "")
-
-
-def _unsupported(file: str, field: str) -> Problem:
-    return Problem(
-        code="not_supported",
-        file=file,
-        field=field,
-        message="is kept, but has no effect here",
-        hint="declare services in [metadata.envsdk]" if "compose" in file else "do not rely on it",
-        severity="warning",
-    )
 
 
 def _check_instructions(

@@ -9,7 +9,7 @@ from typing import Literal
 from envsdk.home import BASE_IMAGE
 from envsdk.sandboxes.base import Limits, SandboxProvider, SandboxSpec
 from envsdk.spec.environ import resolve_env
-from envsdk.spec.model import Task
+from envsdk.spec.model import ContainerSpec, Task
 
 Role = Literal["agent", "verifier"]
 
@@ -26,11 +26,18 @@ async def image_of(task: Task, provider: SandboxProvider, role: Role = "agent") 
     Raises:
         SandboxError: it cannot be built or found.
     """
-    container, folder = task.spec.container, dockerfile_folder(task, role)
+    container, folder = _container(task, role), dockerfile_folder(task, role)
     named = container.image if container is not None else None
+    if role == "verifier" and named is None and task.spec.container is not None:
+        named = task.spec.container.image
     own = role == "verifier" and folder is not None and folder.name == "tests"
     image = None if own else named or (None if folder is not None else BASE_IMAGE)
     return await provider.ensure_image(None if image else folder, image, build_s=task.spec.budget.build_s)
+
+
+def _container(task: Task, role: Role) -> ContainerSpec | None:
+    """What the box is like: the verifier's own where it declares one, else the agent's."""
+    return (task.spec.verifier.container if role == "verifier" else None) or task.spec.container
 
 
 def box_spec(task: Task, image: str, *, role: Role = "agent", network: str = "") -> SandboxSpec:
@@ -39,7 +46,7 @@ def box_spec(task: Task, image: str, *, role: Role = "agent", network: str = "")
     Raises:
         UsageError: the container's environment takes a name from this machine that is not set (``env_missing``).
     """
-    container = task.spec.container
+    container = _container(task, role)
     mode = task.spec.verifier.network if role == "verifier" else container.network if container else "none"
     joins = bool(network) and (mode == "internal" or (role == "agent" and mode == "none"))
     return SandboxSpec(

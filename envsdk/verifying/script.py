@@ -52,7 +52,8 @@ async def run_script(
             await before_start(sandbox)
     except (SandboxError, UsageError) as error:
         return _machinery("upload_failed", error, start)
-    workdir = task.spec.container.workdir if task.spec.container else sandbox.spec.workdir
+    container = task.spec.verifier.container or task.spec.container
+    workdir = container.workdir if container else sandbox.spec.workdir
     began = time.monotonic()
     try:
         ended = await sandbox.exec(

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from envsdk.episode.record import PolicyId, TokenTrace, VersionSpan
+from envsdk.frozen import Frozen
 from envsdk.policy import Finish, Message, Reply, Session
-from envsdk.sandboxes.base import Frozen
 from trainer.engines.base import Generation, Request
 from trainer.engines.chat import ChatTokens
 from trainer.engines.rotation import Rotation

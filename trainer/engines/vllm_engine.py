@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from envsdk.episode.record import VersionSpan
 from envsdk.errors import EngineError, PrerequisiteError
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 from trainer.engines.base import Generation, Request
 from trainer.engines.environment import prepare_environment
 from trainer.engines.plugin import BACKEND

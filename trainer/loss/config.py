@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from envsdk.errors import UsageError
-from envsdk.sandboxes.base import Frozen
+from envsdk.frozen import Frozen
 
 Aggregation = Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum_norm"]
 LossName = Literal["ppo_clip", "gspo", "cispo", "tis_pg", "decoupled_ppo"]
