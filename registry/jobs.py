@@ -64,6 +64,12 @@ def enqueue(session: Session, kind: str, arguments: dict[str, Any], *, idempoten
     return view(job)
 
 
+def find_open(session: Session, kind: str, arguments: dict[str, Any]) -> JobView | None:
+    """The oldest job of the same kind and arguments that has not ended, where there is one."""
+    open_jobs = select(Job).where(Job.state.in_(("queued", "running")), Job.kind == kind).order_by(Job.id)
+    return next((view(job) for job in session.scalars(open_jobs) if job.arguments == arguments), None)
+
+
 def claim(session: Session, owner: str, *, now: float | None = None) -> JobView | None:
     """Take the oldest job that nobody works on; `None` where there is none. Must run in a write transaction.
 
@@ -96,6 +102,15 @@ def renew(session: Session, number: int, owner: str, progress: dict[str, Any], *
         return False
     job.lease_until, job.progress = now + LEASE_S, progress
     return True
+
+
+def release(session: Session, number: int, owner: str) -> None:
+    """Give a job that is still ours back unfinished, at once: a worker that is stopped did not die."""
+    job = session.get(Job, number)
+    if job is None or job.state != "running" or job.lease_owner != owner:
+        return
+    job.state, job.lease_owner, job.lease_until = "queued", "", 0.0
+    job.attempts -= 1
 
 
 def finish(session: Session, number: int, owner: str, *, result: dict[str, Any] | None = None, error: str = "") -> None:

@@ -20,13 +20,8 @@ def open_policy(name: str, **options: Any) -> Policy:
         UsageError: no such kind (``unknown_policy``).
         PrerequisiteError: the kind's package is not installed (``extra_missing``).
     """
-    kind, separator, rest = name.partition(":")
+    kind, rest = known_policy(name)
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if not separator or kind not in entries:
-        known = [*AGENTS, *(f"{entry}:..." for entry in sorted(entries))]
-        close = difflib.get_close_matches(kind, [*AGENTS, *entries], n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise UsageError(f"no policy {name!r}", code="unknown_policy", hint=f"{hint}one of: {', '.join(known)}")
     try:
         factory = entries[kind].load()
     except ModuleNotFoundError as error:
@@ -38,3 +33,19 @@ def open_policy(name: str, **options: Any) -> Policy:
         ) from error
     policy: Policy = factory(rest, **options)
     return policy
+
+
+def known_policy(name: str) -> tuple[str, str]:
+    """The kind and the rest of ``kind:rest``; nothing is loaded or opened.
+
+    Raises:
+        UsageError: no such kind (``unknown_policy``).
+    """
+    kind, separator, rest = name.partition(":")
+    known = sorted(entry.name for entry in entry_points(group=GROUP))
+    if not separator or kind not in known:
+        close = difflib.get_close_matches(kind, [*AGENTS, *known], n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        every = ", ".join([*AGENTS, *(f"{entry}:..." for entry in known)])
+        raise UsageError(f"no policy {name!r}", code="unknown_policy", hint=f"{hint}one of: {every}")
+    return kind, rest

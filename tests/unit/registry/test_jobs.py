@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsdk.errors import UsageError
-from registry.jobs import LEASE_S, MAX_ATTEMPTS, cancel, claim, enqueue, find_job, finish, renew
+from registry.jobs import LEASE_S, MAX_ATTEMPTS, cancel, claim, enqueue, find_job, find_open, finish, release, renew
 
 
 @pytest.fixture
@@ -45,6 +45,24 @@ def test_after_three_deaths_a_job_is_failed(session):
         assert claim(session, "w", now=attempt * (LEASE_S + 1)) is not None
     assert claim(session, "w", now=MAX_ATTEMPTS * (LEASE_S + 1)) is None
     assert find_job(session, job.id).state == "failed"
+
+
+def test_a_job_that_is_given_back_is_free_at_once_and_costs_no_attempt(session):
+    job = enqueue(session, "refresh", {})
+    claim(session, "stopped", now=0.0)
+    release(session, job.id, "another")
+    assert claim(session, "next", now=1.0) is None
+    release(session, job.id, "stopped")
+    assert claim(session, "next", now=1.0).attempts == 1
+
+
+def test_an_equal_job_that_has_not_ended_is_found(session):
+    job = enqueue(session, "refresh", {"set": "a"})
+    enqueue(session, "refresh", {"set": "b"})
+    assert find_open(session, "refresh", {"set": "a"}).id == job.id
+    assert find_open(session, "calibrate", {"set": "a"}) is None
+    cancel(session, job.id)
+    assert find_open(session, "refresh", {"set": "a"}) is None
 
 
 def test_a_cancelled_job_is_nobodys(session):

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from envsdk.errors import UsageError
+from envsdk.errors import StoreError, UsageError
 from registry import worker
-from registry.jobs import cancel, enqueue, find_job
+from registry.jobs import MAX_ATTEMPTS, cancel, enqueue, find_job
 from registry.worker import serve_jobs
 from tests.fakes.http_chat import chat_server, said
 
@@ -53,14 +53,81 @@ def test_an_expected_error_fails_the_job_with_its_code(sqlite_registry, ask):
     assert look(sqlite_registry, after).state == "done"
 
 
-def test_a_defect_fails_the_job_and_is_not_swallowed(sqlite_registry, ask):
+def test_a_defect_fails_its_job_is_told_to_the_log_and_ends_no_worker(sqlite_registry, ask, caplog):
     async def broken(*_):
         raise ZeroDivisionError
 
-    number = ask("broken")
-    with pytest.raises(ZeroDivisionError):
-        drain(sqlite_registry, broken=broken)
-    assert look(sqlite_registry, number).state == "failed"
+    number, after = ask("broken"), ask()
+    assert drain(sqlite_registry, broken=broken, echo=echo) == 2
+    assert look(sqlite_registry, number).error.startswith("internal_error: ")
+    assert look(sqlite_registry, after).state == "done"
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_error_among_several_tasks_at_once_is_told_as_itself(sqlite_registry, ask, caplog):
+    async def fails():
+        raise StoreError("a blob is gone", code="blob_missing")
+
+    async def at_once(*_):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fails())
+
+    number = ask("at_once")
+    drain(sqlite_registry, at_once=at_once)
+    assert look(sqlite_registry, number).error == "blob_missing: a blob is gone"
+    assert caplog.text == ""
+
+
+def test_a_stopped_worker_gives_its_job_back_for_the_next_at_once(sqlite_registry, ask):
+    begun = asyncio.Event()
+
+    async def endless(*_):
+        begun.set()
+        await asyncio.sleep(60)
+
+    async def stop_in_the_middle():
+        working = asyncio.ensure_future(serve_jobs(sqlite_registry, works={"echo": endless}))
+        await begun.wait()
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+
+    number = ask(a=1)
+    for _ in range(MAX_ATTEMPTS + 1):  # being stopped is no death
+        begun.clear()
+        asyncio.run(stop_in_the_middle())
+    assert look(sqlite_registry, number).state == "queued"
+    assert drain(sqlite_registry, echo=echo) == 1
+    assert look(sqlite_registry, number).result == {"a": 1}
+
+
+def test_a_database_that_is_gone_for_a_while_stops_no_worker(sqlite_registry, ask, monkeypatch, caplog):
+    monkeypatch.setattr(worker, "_IDLE_S", 0.01)
+    claims = iter([StoreError("gone"), StoreError("gone")])
+    claim = worker._claim
+
+    def sometimes(*arguments):
+        for error in claims:
+            raise error
+        return claim(*arguments)
+
+    monkeypatch.setattr(worker, "_claim", sometimes)
+    number = ask(a=1)
+    assert drain(sqlite_registry, echo=echo) == 1
+    assert look(sqlite_registry, number).state == "done"
+    assert caplog.text.count("trying again: gone") == 2
+
+
+def test_a_database_that_stays_gone_ends_the_worker_with_its_error(sqlite_registry, monkeypatch):
+    monkeypatch.setattr(worker, "LEASE_S", 0.0)
+    monkeypatch.setattr(worker, "_IDLE_S", 0.0)
+
+    def gone(*_):
+        raise StoreError("gone")
+
+    monkeypatch.setattr(worker, "_claim", gone)
+    with pytest.raises(StoreError, match="gone"):
+        drain(sqlite_registry)
 
 
 def test_a_kind_nobody_knows_fails(sqlite_registry, ask):
