@@ -1,7 +1,7 @@
 """The fastest way into a table that each database has: ``executemany`` on SQLite, ``COPY`` on PostgreSQL.
 
-Rows carry their ids: the caller holds the write lock, so numbers cannot be taken twice. Names of tables and columns
-come from the models, never from outside.
+Rows carry their ids where numbers must have no gaps; the caller holds the write lock, so they cannot be taken twice.
+Values of JSON columns are JSON already. Names of tables and columns come from the models, never from outside.
 """
 
 from __future__ import annotations
@@ -23,19 +23,17 @@ def insert_rows(session: Session, table: FromClause, rows: Sequence[dict[str, An
         return
     connection = session.connection()
     columns = list(rows[0])
+    values = [tuple(map(row.__getitem__, columns)) for row in rows]
+    name, named = table.name, ", ".join(columns)  # type: ignore[attr-defined]
     if connection.dialect.name == "postgresql" and len(rows) >= _COPY_FROM:
-        statement = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN"  # type: ignore[attr-defined]
         driver: Any = connection.connection.driver_connection
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row([row[column] for column in columns])
+        with driver.cursor() as cursor, cursor.copy(f"COPY {name} ({named}) FROM STDIN") as copy:
+            for row in values:
+                copy.write_row(row)
         return
-    if connection.dialect.name == "sqlite":
-        marks = ", ".join("?" for _ in columns)
-        statement = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})"  # type: ignore[attr-defined]  # noqa: S608
-        connection.exec_driver_sql(statement, [tuple(row[column] for column in columns) for row in rows])
-        return
-    connection.execute(table.insert(), list(rows))  # type: ignore[attr-defined]
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    marks = ", ".join(mark for _ in columns)
+    connection.exec_driver_sql(f"INSERT INTO {name} ({named}) VALUES ({marks})", values)  # noqa: S608
 
 
 def update_rows(session: Session, table: FromClause, rows: Sequence[dict[str, Any]], *, where: Sequence[str]) -> None:
@@ -44,12 +42,12 @@ def update_rows(session: Session, table: FromClause, rows: Sequence[dict[str, An
         return
     connection = session.connection()
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    values = [column for column in rows[0] if column not in where]
-    setting = ", ".join(f"{column} = {mark}" for column in values)
+    given = [column for column in rows[0] if column not in where]
+    setting = ", ".join(f"{column} = {mark}" for column in given)
     finding = " AND ".join(f"{column} = {mark}" for column in where)
     statement = f"UPDATE {table.name} SET {setting} WHERE {finding}"  # type: ignore[attr-defined]  # noqa: S608
-    order = [*values, *where]
-    connection.exec_driver_sql(statement, [tuple(row[column] for column in order) for row in rows])
+    order = [*given, *where]
+    connection.exec_driver_sql(statement, [tuple(map(row.__getitem__, order)) for row in rows])
 
 
 def is_one_of(session: Session, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:

@@ -6,14 +6,15 @@ Folding in one batch, in many, or everything again (`registry.derive.rebuild`) g
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from registry.bulk import is_one_of, update_rows
+from registry.bulk import insert_rows, is_one_of, update_rows
 from registry.db import Item, Standing, StandingTag, StateChange
 from registry.derive.events import Event, OutcomeEvent, PriorEvent, ReportEvent, RetireEvent
 from registry.derive.flags import Flags, after_outcome, after_report
@@ -48,8 +49,7 @@ def fold(session: Session, events: Sequence[Event]) -> None:
         _apply(work, event)
     _store_flags(session, {item: flags for item, flags in work.flags.items() if flags != before[item]})
     _store_standings(session, work)
-    if work.changes:
-        session.execute(insert(StateChange), work.changes)
+    insert_rows(session, StateChange.__table__, work.changes)
 
 
 def chunks(values: Sequence[Any], size: int = _CHUNK) -> Iterable[Sequence[Any]]:
@@ -59,56 +59,32 @@ def chunks(values: Sequence[Any], size: int = _CHUNK) -> Iterable[Sequence[Any]]
 
 
 def _load(session: Session, items: Sequence[int]) -> _Work:
-    flags: dict[int, Flags] = {}
-    tracks: dict[Key, Track] = {}
-    by_item: dict[int, list[int]] = {}
-    updated_at: dict[Key, float] = {}
-    folded_to: dict[Key, int] = {}
+    work = _Work(flags={}, tracks={}, by_item={})
     for some in chunks(items):
-        for row in session.execute(
-            select(Item.id, Item.verified, Item.broken, Item.flaky, Item.ungraded_run).where(
-                is_one_of(session, Item.id, some)
-            )
+        for item, *flags in session.execute(select(*_FLAGS).where(is_one_of(session, _ITEM.id, some))):
+            work.flags[item] = Flags(*flags)
+        # By place: a batch reads thousands of these, and looking each value up by name costs more than the rest.
+        for lineage, item, updated_at, folded_to, phase, alpha, beta, k, n, version, *counts in session.execute(
+            select(*_TRACK).where(is_one_of(session, _STANDING.item_id, some))
         ):
-            flags[row.id] = Flags(row.verified, row.broken, row.flaky, row.ungraded_run)
-        for standing in session.execute(select(*_TRACK_COLUMNS).where(is_one_of(session, Standing.item_id, some))):
-            tracks[standing.lineage_id, standing.item_id] = _track(standing)
-            updated_at[standing.lineage_id, standing.item_id] = standing.updated_at
-            folded_to[standing.lineage_id, standing.item_id] = standing.folded_to
-            by_item.setdefault(standing.item_id, []).append(standing.lineage_id)
-    return _Work(flags, tracks, by_item, updated_at=updated_at, folded_to=folded_to)
+            key = (lineage, item)
+            work.tracks[key] = Track(Beta(alpha, beta), phase, Counts(k, n, version), *counts)
+            work.updated_at[key] = updated_at
+            work.folded_to[key] = folded_to
+            work.by_item.setdefault(item, []).append(lineage)
+    return work
 
 
-_TRACK_COLUMNS = (
-    Standing.lineage_id,
-    Standing.item_id,
-    Standing.phase,
-    Standing.prior_alpha,
-    Standing.prior_beta,
-    Standing.decayed_k,
-    Standing.decayed_n,
-    Standing.weight_version,
-    Standing.k,
-    Standing.n,
-    Standing.ungraded,
-    Standing.e_value,
-    Standing.cusum,
-    Standing.updated_at,
-    Standing.folded_to,
-)
-
-
-def _track(row: Any) -> Track:
-    return Track(
-        prior=Beta(row.prior_alpha, row.prior_beta),
-        phase=row.phase,
-        counts=Counts(row.decayed_k, row.decayed_n, row.weight_version),
-        k=row.k,
-        n=row.n,
-        ungraded=row.ungraded,
-        e_value=row.e_value,
-        cusum=row.cusum,
+# Tables, not mapped classes: the rows become no objects.
+_ITEM, _STANDING = Item.__table__.c, Standing.__table__.c
+_FLAGS = [_ITEM[name] for name in ("id", "verified", "broken", "flaky", "ungraded_run")]
+_TRACK = [
+    _STANDING[name]
+    for name in (
+        *("lineage_id", "item_id", "updated_at", "folded_to", "phase", "prior_alpha", "prior_beta"),
+        *("decayed_k", "decayed_n", "weight_version", "k", "n", "ungraded", "e_value", "cusum"),
     )
+]
 
 
 def status_of(flags: Flags, track: Track) -> str:
@@ -196,7 +172,7 @@ def _change(
             "after": after,
             "reason": reason,
             "position": event.position,
-            "evidence": evidence,
+            "evidence": json.dumps(evidence),
             "at": event.at,
         }
     )
