@@ -79,13 +79,13 @@ def test_an_error_among_several_tasks_at_once_is_told_as_itself(sqlite_registry,
 
 
 def test_a_stopped_worker_gives_its_job_back_for_the_next_at_once(sqlite_registry, ask):
-    begun = asyncio.Event()
-
-    async def endless(*_):
-        begun.set()
-        await asyncio.sleep(60)
-
     async def stop_in_the_middle():
+        begun = asyncio.Event()
+
+        async def endless(*_):
+            begun.set()
+            await asyncio.sleep(60)
+
         working = asyncio.ensure_future(serve_jobs(sqlite_registry, works={"echo": endless}))
         await begun.wait()
         working.cancel()
@@ -94,7 +94,6 @@ def test_a_stopped_worker_gives_its_job_back_for_the_next_at_once(sqlite_registr
 
     number = ask(a=1)
     for _ in range(MAX_ATTEMPTS + 1):  # being stopped is no death
-        begun.clear()
         asyncio.run(stop_in_the_middle())
     assert look(sqlite_registry, number).state == "queued"
     assert drain(sqlite_registry, echo=echo) == 1
