@@ -225,7 +225,9 @@ def _device(config: LearnerConfig) -> str:
 
 def _load(model_dir: Path | None) -> Any:
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     return AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
 
 
