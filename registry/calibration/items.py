@@ -1,13 +1,12 @@
 """Evidence belongs to a pair of digests: fold plain records into one item per (task digest, verifier digest).
 
 Also what a table of responses says about its items: a task that able models fail and weak ones pass measures something
-else than the others (negative rest-score correlation); one that moves between versions while its neighbours do not
-is too good, too fast, and its traces want a reader.
+else than the others (negative rest-score correlation).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,9 +17,6 @@ from registry.derive.flags import BROKEN_AFTER
 from registry.saturation.eprocess import e_step
 
 Graded = Literal["pass", "fail", "ungraded"]
-DRIFT_SE = 4.0
-"""A task drifted when it moved by more than this many standard errors more than its neighbours."""
-_NEIGHBOURS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +65,3 @@ def rest_score_correlations(responses: Responses) -> Floats:
         if np.ptp(x) > 0 and np.ptp(y) > 0:
             out[task] = np.corrcoef(x, y)[0, 1]
     return out
-
-
-def drifted(
-    before: Sequence[float], after: Sequence[float], se: Sequence[float], difficulty: Sequence[float]
-) -> list[int]:
-    """Tasks that moved by more than four standard errors against their eight nearest neighbours in difficulty.
-
-    Args:
-        before: logit pass rates at one version.
-        after: at another.
-        se: standard errors of the differences.
-        difficulty: b of the tasks, which says who is whose neighbour.
-    """
-    move = np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64)
-    spread = np.asarray(se, dtype=np.float64)
-    order = np.argsort(np.asarray(difficulty, dtype=np.float64), kind="stable")
-    found = []
-    for place, task in enumerate(order):
-        near = [other for other in order[max(0, place - _NEIGHBOURS) : place + _NEIGHBOURS + 1] if other != task]
-        near = sorted(near, key=lambda other: abs(difficulty[other] - difficulty[task]))[:_NEIGHBOURS]
-        if near and abs(move[task] - np.median(move[near])) > DRIFT_SE * spread[task]:
-            found.append(int(task))
-    return sorted(found)

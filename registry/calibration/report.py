@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from envsdk.errors import UsageError
+from registry.calibration.drift import DRIFT_SE, alone, angles
 from registry.calibration.items import rest_score_correlations
 from registry.calibration.rasch import RaschFit, fit_rasch
 from registry.calibration.responses import ResponseTable
@@ -44,7 +46,11 @@ class FittedModel:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Something to look at: ``negative_rest_score`` (able models fail it, weak ones pass), ``no_overlap``."""
+    """Something to look at.
+
+    ``negative_rest_score``: able models fail it, weak ones pass; ``drifted``: it moved alone between two models;
+    ``no_overlap``: the table cannot tell ability and difficulty apart.
+    """
 
     task: str
     flag: str
@@ -61,8 +67,16 @@ class FitReport:
     flags: tuple[Flag, ...]
 
 
-def report_fit(table: ResponseTable) -> FitReport:
-    """Fit a table and report."""
+def report_fit(table: ResponseTable, *, between: tuple[str, str] | None = None) -> FitReport:
+    """Fit a table and report.
+
+    Args:
+        table: the responses.
+        between: an earlier and a later model, between which tasks may have drifted.
+
+    Raises:
+        UsageError: a model of ``between`` is not in the table (``unknown_policy``).
+    """
     fit = fit_rasch(table.responses)
     correlations = rest_score_correlations(table.responses)
     return FitReport(
@@ -72,7 +86,7 @@ def report_fit(table: ResponseTable) -> FitReport:
             for place, name in enumerate(table.models)
         ),
         overdispersion=fit.m,
-        flags=_flags(table, correlations),
+        flags=_flags(table, correlations) + (() if between is None else _drifted(table, fit, between)),
     )
 
 
@@ -101,3 +115,29 @@ def _flags(table: ResponseTable, correlations: np.ndarray) -> tuple[Flag, ...]:
             why = f"rest-score correlation {correlations[place]:.2f}: able models fail it and weak ones pass"
             flags.append(Flag(task, "negative_rest_score", why))
     return tuple(flags)
+
+
+def _drifted(table: ResponseTable, fit: RaschFit, between: tuple[str, str]) -> tuple[Flag, ...]:
+    missing = [name for name in between if name not in table.models]
+    if missing:
+        raise UsageError(
+            f"there is no model {missing[0]!r} in the table",
+            code="unknown_policy",
+            hint=f"it has: {', '.join(table.models[:10])}",
+        )
+    rows = [table.models.index(name) for name in between]
+    passes, trials = table.responses.passes[rows], table.responses.trials[rows]
+    both = np.flatnonzero((trials > 0).all(axis=0))
+    (before, after), variances = angles(passes[:, both], trials[:, both])
+    se = np.sqrt(variances.sum(axis=0))
+    moved = alone(before, after, se, fit.b[both])
+    return tuple(
+        Flag(
+            table.tasks[task],
+            "drifted",
+            f"{passes[0, task]:g}/{trials[0, task]:g} to {passes[1, task]:g}/{trials[1, task]:g}: "
+            f"{moved[place]:+.1f} standard errors against tasks of its difficulty",
+        )
+        for place, task in enumerate(both)
+        if abs(moved[place]) > DRIFT_SE
+    )

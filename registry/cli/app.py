@@ -9,6 +9,7 @@ from registry.cli import (
     calibrate,
     check,
     diff,
+    drift,
     export,
     fit,
     import_,
@@ -33,6 +34,7 @@ app.command()(show.show)
 app.command()(save.save)
 app.command()(pin.pin)
 app.command()(diff.diff)
+app.command()(drift.drift)
 app.command()(ingest.ingest)
 app.command()(calibrate.calibrate)
 app.command()(fit.fit)

@@ -16,6 +16,9 @@ def fit(
     responses: Annotated[Path, typer.Argument(metavar="RESPONSES.csv", help="Columns model, task, trials, passes.")],
     *,
     plots: Annotated[Path | None, typer.Option(metavar="DIR", help="Write SVG plots here.")] = None,
+    between: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="EARLIER LATER", help="Flag tasks that moved alone between two.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Fit a beta-binomial Rasch model: difficulty of tasks, ability of models, over-dispersion, and what looks odd.
@@ -26,7 +29,7 @@ def fit(
     from registry.calibration.report import report_fit
     from registry.calibration.responses import read_responses
 
-    found = report_fit(read_responses(responses))
+    found = report_fit(read_responses(responses), between=between)
     if plots is not None:
         plots.mkdir(parents=True, exist_ok=True)
         for name, text in (("difficulty", difficulty_plot(found)), ("information", information_plot(found))):

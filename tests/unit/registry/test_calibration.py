@@ -19,7 +19,7 @@ from envsdk.errors import UsageError
 from registry.calibration.ability import ability, predicted
 from registry.calibration.arrow import Arrow
 from registry.calibration.intervals import jeffreys, wilson
-from registry.calibration.items import drifted, rest_score_correlations
+from registry.calibration.items import rest_score_correlations
 from registry.calibration.pass_at_k import pass_at_k, pass_hat_k
 from registry.calibration.plots import difficulty_plot, information_plot
 from registry.calibration.rasch import Responses, fit_rasch, log_posterior
@@ -251,15 +251,6 @@ def test_a_table_without_a_trial_is_refused():
     with pytest.raises(UsageError) as caught:
         fit_rasch(Responses.of([[0]], [[0]]))
     assert caught.value.code == "no_trials"
-
-
-def test_a_task_that_moves_alone_drifted_and_one_that_moves_with_all_did_not():
-    difficulty = np.linspace(-2, 2, 30)
-    before, se = -difficulty, np.full(30, 0.2)
-    assert drifted(before, before + 3.0, se, difficulty) == []
-    moved = before.copy()
-    moved[11] += 1.5
-    assert drifted(before, moved, se, difficulty) == [11]
 
 
 CALIBRATION = [case for case in read_cases(CASES) if case.kind == "calibration"]
