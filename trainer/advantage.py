@@ -100,8 +100,7 @@ def _one_group(rewards: list[float], estimator: Estimator, eps: float, ddof: int
     if k == 0:
         return GroupStats(0, None, None, "empty"), []
     low = min(rewards)
-    # Relative to the lowest reward: a common offset cancels exactly, and fsum makes the result independent of the
-    # order.
+    # Relative to the lowest reward, so that a common offset cancels exactly; fsum, so that the order does not matter.
     above_low = [reward - low for reward in rewards]
     mean_above = math.fsum(above_low) / k
     mean = low + mean_above

@@ -25,9 +25,8 @@ async def build_images(
 ) -> Counter[SandboxSpec]:
     """Make the image of every task whose agent acts in a box; returns how many tasks start from each kind of box.
 
-    A box that joins the network of an episode's services is of no kind: it cannot be started ahead.
-
-    A build that fails is said and left to the episodes, whose records will carry the cause.
+    A box that joins the network of an episode's services is of no kind: it cannot be started ahead. A build that fails
+    is said and left to the episodes, whose records will carry the cause.
     """
     kinds: Counter[SandboxSpec] = Counter()
     images: Counter[str] = Counter()

@@ -54,7 +54,6 @@ class Dispatcher:
         refills: how often one place of a group may be tried again.
         ready: raises where no episode can run any more; asked before a group starts.
         completed: hears of every complete group, whether it will be trained or not.
-        close: hears of every group that will not be trained, with the reason.
         now: the run's monotonic clock.
     """
 
@@ -72,7 +71,6 @@ class Dispatcher:
         refills: int = 2,
         ready: Callable[[], None] = lambda: None,
         completed: Callable[[CompleteGroup], None] = lambda _group: None,
-        close: Callable[[Draw, str], None] = lambda _draw, _why: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._draw = draw
@@ -83,7 +81,6 @@ class Dispatcher:
         self._group_size = group_size
         self._ready = ready
         self._completed = completed
-        self._close = close
         self._now = now
         self._slots = Slots(slots)
         self._places = Places(
@@ -194,7 +191,7 @@ class Dispatcher:
             self.counts.accepted += 1
             self._pool.put(complete)
             return
-        self._reject(complete.draw, why)
+        self.counts.rejected[why] += 1
         self._fruitless += 1
         limit = _GIVE_UP_BATCHES * self._admission.groups_per_batch
         if self._fruitless >= limit:
@@ -204,14 +201,10 @@ class Dispatcher:
                 hint="train on tasks whose pass rate for this model is between 0 and 1",
             )
 
-    def _dropped(self, group: CompleteGroup, why: str) -> None:
+    def _dropped(self, _group: CompleteGroup, why: str) -> None:
         self.counts.accepted -= 1
-        self._reject(group.draw, why)
-        self._wake.set()
-
-    def _reject(self, draw: Draw, why: str) -> None:
         self.counts.rejected[why] += 1
-        self._close(draw, why)
+        self._wake.set()
 
     async def _cancel(self, flights: list[Flight], why: str) -> None:
         for flight in flights:
@@ -219,5 +212,4 @@ class Dispatcher:
             if flight.task is not None:
                 flight.task.cancel()
         await asyncio.gather(*(flight.task for flight in flights if flight.task), return_exceptions=True)
-        for flight in flights:
-            self._reject(flight.draw, why)
+        self.counts.rejected.update([why] * len(flights))

@@ -1,7 +1,8 @@
 """In which order the members of several groups start when slots are scarce.
 
-A pure decision, shared by the dispatcher and by the simulation. Siblings stay adjacent except under ``interleaved``,
-since a group trains only when its last member has ended; longest first is Graham's list scheduling (1969).
+A pure decision for plans over a batch whose groups are all known, as the simulation makes them; a running dispatcher
+starts one group at a time. Siblings stay adjacent except under ``interleaved``, since a group trains only when its last
+member has ended; longest first is Graham's list scheduling (1969).
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ LaunchOrder = Literal["group_order", "longest_first", "interleaved"]
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Launch:
     """Member number ``place`` of the group at position ``group`` of the given list."""
 
     group: int
     place: int
 
 
-def launch_order(sizes: Sequence[int], expected_s: Sequence[float | None], *, order: LaunchOrder) -> list[Member]:
+def launch_order(sizes: Sequence[int], expected_s: Sequence[float | None], *, order: LaunchOrder) -> list[Launch]:
     """Every member of every group, in the order in which they should start.
 
     Args:
@@ -33,10 +34,10 @@ def launch_order(sizes: Sequence[int], expected_s: Sequence[float | None], *, or
     """
     groups = range(len(sizes))
     if order == "interleaved":
-        return [Member(g, i) for i in range(max(sizes, default=0)) for g in groups if i < sizes[g]]
+        return [Launch(g, i) for i in range(max(sizes, default=0)) for g in groups if i < sizes[g]]
     if order == "longest_first":
         groups = sorted(groups, key=lambda g: -_or_longest(expected_s[g]))  # type: ignore[assignment]
-    return [Member(g, i) for g in groups for i in range(sizes[g])]
+    return [Launch(g, i) for g in groups for i in range(sizes[g])]
 
 
 def _or_longest(expected_s: float | None) -> float:

@@ -64,13 +64,12 @@ class LearnerConfig(Frozen):
 
     Attributes:
         lr: learning rate after ``warmup_steps`` steps of linear rise; then constant, or falling to 0 at
-        ``total_steps``.
+            ``total_steps``.
         grad_clip: largest norm of the whole gradient.
         loss: a mechanism with its bounds, or the name of a preset of `trainer.loss.config`.
         precision: of forward and backward; master weights and optimizer are float32 in any case.
         anchor: what the loss's ratio is taken against: the ``engine``'s logprobs, so that lag and mismatch are inside
-        the
-            trust region, or the policy at the start of the update, ``recomputed`` (the ratio is then 1, and a
+            the trust region, or the policy at the start of the update, ``recomputed`` (the ratio is then 1, and a
             correction carries all that differs).
         batch: advantages and the lag rule.
         kl_coef: weight of the KL to the initial model; 0 keeps no copy of it.

@@ -70,7 +70,7 @@ class LearnerThread:
         self._learner = await self._run(make)
 
     async def build(self, groups: Sequence[CompleteGroup], *, version: int) -> Any:
-        """Pack a batch."""
+        """Pack complete groups into a batch."""
         return await self._run(lambda: self._given.build(groups, version=version))
 
     async def step(self, batch: Any) -> Mapping[str, float]:
@@ -115,7 +115,7 @@ class LearnerThread:
         )
 
     async def load(self, folder: Path) -> None:
-        """Read them back."""
+        """Go on from the folder that `save` made a checkpoint."""
         await self._run(lambda: self._given.load(folder))
 
     def close(self) -> None:

@@ -60,8 +60,7 @@ class Ledger:
         """
         if self.knows(episode_id):
             raise StoreError("the episode was dispatched before", code="started_twice", where=episode_id)
-        # Handed to the system, not forced to the disk: it survives the death of this process, and only ends are
-        # acknowledged.
+        # Not forced to the disk: what the system has outlives this process, and only ends are acknowledged.
         append_row(self._starts, {"episode_id": episode_id, **row}, fsync=False)
         self._open[episode_id] = {"episode_id": episode_id, **row}
 
@@ -85,13 +84,10 @@ class Ledger:
             self.end(record)
         return records
 
-    def records(self, *, skip: int = 0) -> Iterator[EpisodeRecord]:
-        """The ended episodes in the order of their ends, without the first ``skip``."""
-        if not self._ends.exists():
-            return
-        for number, row in enumerate(iter_rows(self._ends)):
-            if number >= skip:
-                yield EpisodeRecord.model_validate(row)
+    def records(self) -> Iterator[EpisodeRecord]:
+        """The ended episodes in the order of their ends."""
+        if self._ends.exists():
+            yield from (EpisodeRecord.model_validate(row) for row in iter_rows(self._ends))
 
     def _read(self) -> None:
         if self._starts.exists():

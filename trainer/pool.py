@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from trainer.group import CompleteGroup
-from trainer.pool_policy import TakePolicy, choose, too_old
+from trainer.pool_policy import choose, too_old
 
 
 class Pool:
@@ -19,13 +19,11 @@ class Pool:
 
     Args:
         max_lag: versions that a group's oldest token may be behind when the group is taken.
-        policy: which of the ready groups come first.
     """
 
-    def __init__(self, *, max_lag: int | None, policy: TakePolicy = "oldest_complete_first") -> None:
+    def __init__(self, *, max_lag: int | None) -> None:
         self.max_lag = max_lag
         self.on_drop: Callable[[CompleteGroup, str], None] = lambda _group, _why: None
-        self._policy = policy
         self._ready: list[CompleteGroup] = []
         self._changed = asyncio.Event()
         self._failure: BaseException | None = None
@@ -67,7 +65,7 @@ class Pool:
             if self._failure is not None:
                 raise self._failure
             self.drop_too_old(version)
-            chosen = choose(self._ready, count=count, policy=self._policy)
+            chosen = choose(self._ready, count=count, policy="oldest_complete_first")
             if chosen is not None:
                 for group in chosen:
                     self._ready.remove(group)

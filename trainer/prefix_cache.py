@@ -1,8 +1,7 @@
 """A model of replicas' prefix caches: how many prompt tokens a turn finds already computed.
 
 For planning and for comparing routers without an engine. Optimistic in one way: nothing is ever evicted. Conservative
-in
-another: new weights empty every cache, where a real engine salts a turn's cache by version and keeps running ones.
+in another: new weights empty every cache, where a real engine salts a turn's cache by version and keeps running ones.
 Source: block prefix caching, arXiv 2309.06180.
 """
 

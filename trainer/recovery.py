@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from envsdk.episode.record import EpisodeRecord
+from envsdk.errors import StoreError
 from envsdk.frozen import Frozen
 from envsdk.spec.model import Task
 from trainer.group import CompleteGroup, Draw, EndedMember
@@ -35,7 +36,7 @@ class GroupState(Frozen):
 
 
 class LoopState(Frozen):
-    """Everything of a checkpoint that is not the learner's."""
+    """Everything of a checkpoint that is not the learner's. ``ledger_ended``: episodes that had ended by then."""
 
     step: int
     version: int
@@ -114,9 +115,19 @@ def recover(state: LoopState, records: Iterable[EpisodeRecord], tasks: Mapping[s
         state: the checkpoint's.
         records: every ended episode of the run.
         tasks: the pinned tasks by task digest.
+
+    Raises:
+        StoreError: ``ledger_cut``: the ledger holds fewer episodes than when the checkpoint was written.
     """
     now = time.monotonic()
     by_id = {record.episode_id: record for record in records}
+    if len(by_id) < state.ledger_ended:
+        raise StoreError(
+            f"the ledger holds {len(by_id)} ended episodes where the checkpoint of step {state.step} knew "
+            f"{state.ledger_ended}",
+            code="ledger_cut",
+            hint="put the run's episodes.jsonl back as it was, or start a new run",
+        )
     pooled = {episode for group in state.pool for episode in group.episodes}
     done: defaultdict[str, dict[int, EndedMember]] = defaultdict(dict)
     undone = 0

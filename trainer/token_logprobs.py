@@ -57,8 +57,7 @@ class _TokenLogprobs(torch.autograd.Function):
         grad_hidden_MD, grad_head_VD = torch.empty_like(hidden_MD), None
         for start in range(0, len(targets_M), CHUNK):
             here = slice(start, start + CHUNK)
-            # d logp_t / d logit_v = [v = t] - p_v, written over the logits to save a copy of the largest tensor there
-            # is.
+            # d logp_t / d logit_v = [v = t] - p_v, written over the logits: there is no larger tensor to copy.
             grad_CV = _logits(hidden_MD[here], head_VD, ctx.temperature).sub_(norm_M[here, None]).exp_().neg_()
             grad_CV[torch.arange(len(grad_CV)), targets_M[here]] += 1
             grad_CV = grad_CV.mul_(grad_M[here, None] / ctx.temperature).to(hidden_MD.dtype)

@@ -58,14 +58,9 @@ class FakeEngine:
         self._label = version
         self._weights = version
         self._loads = 0
-        self._running = 0
         self._open = asyncio.Event()
         self._open.set()
         self._cache: dict[tuple[str, tuple[int, ...]], int] = {}
-
-    @property
-    def running(self) -> int:
-        return self._running
 
     @property
     def alive(self) -> bool:
@@ -82,17 +77,13 @@ class FakeEngine:
         ids: list[int] = []
         logprobs: list[float] = []
         versions: list[int] = []
-        self._running += 1
-        try:
-            for token in list(self.reply(request))[: request.max_tokens]:
-                await self._open.wait()
-                await asyncio.sleep(0)
-                self._enter("token")
-                logprobs.append(true_logprob(self._weights, (*request.prompt_ids, *ids), token))
-                versions.append(self._label)
-                ids.append(token)
-        finally:
-            self._running -= 1
+        for token in list(self.reply(request))[: request.max_tokens]:
+            await self._open.wait()
+            await asyncio.sleep(0)
+            self._enter("token")
+            logprobs.append(true_logprob(self._weights, (*request.prompt_ids, *ids), token))
+            versions.append(self._label)
+            ids.append(token)
         return Generation(
             ids=tuple(ids),
             logprobs=tuple(logprobs),

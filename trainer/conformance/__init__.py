@@ -6,21 +6,15 @@ from importlib import import_module
 
 from envsdk.conformance.run import Case, Judge
 
-_MODULES = {
-    "advantages": "advantages",
-    "policy_losses": "policy_losses",
-    "corrections": "corrections",
-    "kl": "kl",
-    "scheduling": "scheduling",
-    "routing": "routing",
-}
+_KINDS = ("advantages", "policy_losses", "corrections", "kl", "scheduling", "routing")
+"""Each a module here with a function ``judge``."""
 
 
-def _late(module: str) -> Judge:
+def _late(kind: str) -> Judge:
     def judge(case: Case) -> None:
-        import_module(f"trainer.conformance.{module}").judge(case)
+        import_module(f"trainer.conformance.{kind}").judge(case)
 
     return judge
 
 
-KINDS: dict[str, Judge] = {kind: _late(module) for kind, module in _MODULES.items()}
+KINDS: dict[str, Judge] = {kind: _late(kind) for kind in _KINDS}

@@ -17,8 +17,7 @@ class Correction:
         kept_BT: [B, T] trainable tokens that the rule did not reject.
         mask_BT: [B, T] trainable tokens before the rule: the loss's denominators come from here, so a rejected token
             keeps its place in them.
-        frac_clipped: share of units (tokens or sequences) whose raw ratio was above the cap; `None` where there is
-        none.
+        frac_clipped: share of units (tokens or sequences) whose raw ratio was above the cap; `None` without a cap.
     """
 
     weight_BT: Tensor

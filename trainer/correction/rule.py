@@ -1,6 +1,7 @@
-"""Correction rules by name, and a run's choice of them as data.
+"""Correction rules by name.
 
-A new rule is one function of a `Drift` in a file of its own family, and one line here.
+A new rule is one function of a `Drift` in a file of its own family, one line here, and its name and options in
+`trainer.learner_config.CorrectionConfig`, which loads no torch and therefore cannot ask this table.
 """
 
 from __future__ import annotations

@@ -69,11 +69,6 @@ class Engine(Protocol):
     max_model_len: int
 
     @property
-    def running(self) -> int:
-        """Requests that are being served or wait to be."""
-        ...
-
-    @property
     def alive(self) -> bool:
         """It can still serve; an engine that died stays dead."""
         ...

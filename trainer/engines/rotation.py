@@ -33,11 +33,6 @@ class Rotation:
         dead = {replica.name: "died" for replica in self.replicas if not replica.alive}
         return dead | {self.replicas[number].name: why for number, why in self._out.items()}
 
-    @property
-    def running(self) -> int:
-        """Requests on all replicas."""
-        return sum(replica.running for replica in self.active)
-
     def remove(self, replica: Engine, why: str) -> None:
         """Take a replica out; turns that run on it fail when its engine is closed."""
         self._out[self.replicas.index(replica)] = why

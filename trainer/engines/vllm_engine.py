@@ -51,7 +51,6 @@ class VllmEngine:
         self._llm = llm
         self.name = name
         self.max_model_len = max_model_len
-        self._running = 0
         self._version = version
 
     @classmethod
@@ -78,10 +77,6 @@ class VllmEngine:
                 f"vLLM did not start: {error}", code="engine_start", where=str(model_dir), hint="see vLLM's lines above"
             ) from error
         return cls(llm, name=name, max_model_len=options.max_model_len, version=version)
-
-    @property
-    def running(self) -> int:
-        return self._running
 
     @property
     def alive(self) -> bool:
@@ -155,7 +150,6 @@ class VllmEngine:
         alarm = timeout_s and loop.call_later(
             timeout_s, lambda: aborts.append(loop.create_task(self._llm.abort(request_id)))
         )
-        self._running += 1
         try:
             async with self._failures(f"request {request_id}"):
                 last: RequestOutput | None = None
@@ -165,7 +159,6 @@ class VllmEngine:
                     raise EngineError("the engine ended a request without an output", code="inference_empty")
                 return last
         finally:
-            self._running -= 1
             if alarm:
                 alarm.cancel()
             await asyncio.gather(*aborts, return_exceptions=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from trainer.launch_order import Member, launch_order
+from trainer.launch_order import Launch, launch_order
 from trainer.simulation.trace import TICKS_PER_S, Last, Share, TraceGroup, composition, members_of, ticks
 
 StaticMode = Literal["group_order", "longest_first", "interleaved", "first_complete"]
@@ -88,12 +88,12 @@ def _last(launched: Sequence[TraceGroup], runs: Sequence[_Run]) -> Last:
 
 
 class _Run(NamedTuple):
-    member: Member
+    member: Launch
     start: int
     end: int
 
 
-def _list_schedule(members: Sequence[tuple[Member, int]], slots: int | None) -> list[_Run]:
+def _list_schedule(members: Sequence[tuple[Launch, int]], slots: int | None) -> list[_Run]:
     busy_until: list[int] = []
     runs = []
     for member, duration in members:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.admission import Admission
-from trainer.launch_order import Member, launch_order
+from trainer.launch_order import Launch, launch_order
 from trainer.pool_policy import choose, doomed, too_old
 
 
@@ -74,9 +74,9 @@ def test_every_member_starts_exactly_once(sizes: list[int], order: str) -> None:
 
 def test_siblings_stay_together_longest_expected_first_and_the_unknown_before_all() -> None:
     members = launch_order([1, 2, 1], [1.0, 5.0, None], order="longest_first")
-    assert members == [Member(2, 0), Member(1, 0), Member(1, 1), Member(0, 0)]
+    assert members == [Launch(2, 0), Launch(1, 0), Launch(1, 1), Launch(0, 0)]
 
 
 def test_interleaving_starts_the_first_members_of_all_groups_first() -> None:
     members = launch_order([2, 1], [None, None], order="interleaved")
-    assert members == [Member(0, 0), Member(1, 0), Member(0, 1)]
+    assert members == [Launch(0, 0), Launch(1, 0), Launch(0, 1)]

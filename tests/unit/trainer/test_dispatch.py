@@ -29,7 +29,6 @@ class Setup:
         self.version = 0
         episodes.version = lambda: self.version
         numbers = itertools.count()
-        self.closed: Counter[str] = Counter()
         self.pool = Pool(max_lag=options.pop("max_lag", 4))
         self.ledger = Ledger(folder)
         self.dispatcher = Dispatcher(
@@ -42,7 +41,6 @@ class Setup:
             group_size=options.pop("group_size", 2),
             slots=options.pop("slots", 8),
             refills=options.pop("refills", 2),
-            close=lambda _draw, why: self.closed.update([why]),
         )
 
     @asynccontextmanager
@@ -136,7 +134,7 @@ async def test_a_group_with_one_survivor_is_rejected_and_its_place_filled(tmp_pa
     run = Setup(tmp_path, FakeEpisodes(facts), batch=1, staleness=0, refills=0)
     async with run.serving():
         (group,) = await run.step(1)
-        assert run.closed == {"singleton": 1}
+        assert run.dispatcher.counts.rejected == {"singleton": 1}
     assert group.draw.order == 1
 
 
@@ -147,7 +145,7 @@ async def test_zero_variance_groups_are_rejected_counted_and_refilled(tmp_path: 
     run = Setup(tmp_path, FakeEpisodes(facts), batch=2, staleness=0)
     async with run.serving():
         groups = await run.step(2)
-        assert run.closed == {"zero_variance": 3}
+        assert run.dispatcher.counts.rejected == {"zero_variance": 3}
         assert run.dispatcher.counts.accepted == 2
     assert [group.draw.order for group in groups] == [3, 4]
 
@@ -204,7 +202,7 @@ async def test_doomed_groups_are_cancelled_and_their_episodes_end_once(tmp_path:
             await settle()
             await run.step(1)
         assert [draw.order for draw in await run.dispatcher.cancel_doomed(run.version)] == [0]
-        assert run.closed["doomed"] == 1
+        assert run.dispatcher.counts.rejected["doomed"] == 1
     ends = Counter(record.episode_id for record in run.ledger.records())
     assert set(ends.values()) == {1}
     assert run.ledger.open == {}
@@ -225,7 +223,7 @@ async def test_groups_too_old_at_the_take_leave_the_accepted_count(tmp_path: Pat
         await settle()
         run.version = 1
         await run.step(1)
-        assert run.closed["too_old"] == 3
+        assert run.dispatcher.counts.rejected["too_old"] == 3
         counts = run.dispatcher.counts
         assert counts.accepted == counts.dispatched - 3 - len(run.dispatcher.running)
 
@@ -259,7 +257,7 @@ async def test_whatever_fails_starts_equal_ends_and_no_group_is_taken_twice(
     assert set(ends.values()) == {1}
     assert len({group.group_id for group in taken}) == len(taken) == 8
     kept = len(taken) + len(run.pool.ready)
-    assert run.dispatcher.counts.dispatched == kept + sum(run.closed.values())
+    assert run.dispatcher.counts.dispatched == kept + run.dispatcher.counts.rejected.total()
 
 
 async def test_an_episode_that_answers_a_cancel_with_a_record_is_not_run_again(tmp_path: Path) -> None:

@@ -111,8 +111,12 @@ def test_a_torn_last_row_counts_as_not_ended(tmp_path: Path) -> None:
     assert Ledger(tmp_path).ended == 2
 
 
-def test_an_offset_skips_what_a_checkpoint_has_seen(tmp_path: Path) -> None:
+def test_records_come_back_in_the_order_of_their_ends(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
-    for index in range(3):
+    for index in (2, 0, 1):
         finish(ledger, member(index=index))
-    assert [record.index_in_group for record in ledger.records(skip=2)] == [2]
+    assert [record.index_in_group for record in Ledger(tmp_path).records()] == [2, 0, 1]
+
+
+def test_a_ledger_without_an_end_has_no_records(tmp_path: Path) -> None:
+    assert list(Ledger(tmp_path).records()) == []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envsdk.errors import StoreError
 from tests.fakes.episodes import ENGINE_500, make_group, make_record, make_task, scored
 from trainer.endings import given_up
 from trainer.group import Draw, Member
@@ -21,14 +23,14 @@ def record(order: int, index: int, *, version: int = 0, attempt: int = 0, facts=
     return make_record(Member(draw(order), index, attempt), facts or scored(1.0), version=version)
 
 
-def state(*, pool=(), in_flight=(), next_order=5, version=2) -> LoopState:
+def state(*, pool=(), in_flight=(), next_order=5, version=2, ledger_ended=0) -> LoopState:
     return LoopState(
         step=2,
         version=version,
         next_order=next_order,
         accepted=4,
         completions=4,
-        ledger_ended=8,
+        ledger_ended=ledger_ended,
         rejected={},
         pool=tuple(pool),
         in_flight=tuple(in_flight),
@@ -80,6 +82,14 @@ def test_before_the_first_checkpoint_everything_that_ended_is_kept() -> None:
     first = beginning(version=0, sampler={})
     found = recover(first, [record(0, 0), record(1, 1)], TASKS)
     assert set(found.later) == {"g000000", "g000001"}
+
+
+def test_a_ledger_that_has_lost_episodes_since_the_checkpoint_is_refused() -> None:
+    known = [record(0, 0), record(0, 1)]
+    recover(state(ledger_ended=2), known, TASKS)
+    with pytest.raises(StoreError) as caught:
+        recover(state(ledger_ended=3), known, TASKS)
+    assert caught.value.code == "ledger_cut"
 
 
 @given(
