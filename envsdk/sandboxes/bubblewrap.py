@@ -149,9 +149,11 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
 
     def keep(self, layers: tuple[str, ...], *, until_unused: bool = False) -> Snapshot:
         """Name a stack of frozen layers; the top one lives as long as we do, or until its last sandbox closes."""
-        self._snapshots[layers[-1]] = layers
-        if until_unused:
+        if not until_unused:
+            self._transient.discard(layers[-1])
+        elif layers[-1] not in self._snapshots:
             self._transient.add(layers[-1])
+        self._snapshots[layers[-1]] = layers
         return Snapshot(id=layers[-1], provider=self.name)
 
     def forget(self, box: BubblewrapSandbox) -> None:

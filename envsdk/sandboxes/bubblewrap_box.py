@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envsdk.errors import PrerequisiteError, SandboxError
+from envsdk.errors import SandboxError
 from envsdk.sandboxes import cgroups, seccomp
 from envsdk.sandboxes.base import Counters, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "NET_BIND_SERVICE")
 _FSIZE, _CORE, _NPROC, _NOFILE, _AS = 1, 4, 6, 7, 9
-_END_S = 5.0
+_END_S, _START_S = 5.0, 30.0
 _READ_ONLY = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 _MASKED = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sched_debug", "/proc/kmsg")
 
@@ -46,6 +46,14 @@ class Running:
     group: cgroups.Group | None
     errors: int
     ended: asyncio.Event
+    ending: asyncio.Task[None] | None = None
+
+    def inner_pid(self) -> int:
+        """The sandbox's first process as it is numbered outside. Raises `SandboxError` where it has ended."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            pid = self.process.pid
+            return int(Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
+        raise SandboxError("the sandbox has no processes any more", code="channel_lost")
 
     def error_text(self) -> str:
         """What the launcher and bubblewrap wrote to stderr."""
@@ -107,12 +115,6 @@ def _network(spec: SandboxSpec, folder: Path) -> list[str]:
         return ["--ro-bind", str(folder / "hosts"), "/etc/hosts"]
     if spec.network == "public":
         return ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
-    if spec.network == "allowlist":
-        raise PrerequisiteError(
-            "bubblewrap sandboxes have no allow-listed network",
-            code="network_unsupported",
-            hint="declare a service that the agent talks to, or network = public",
-        )
     return ["--unshare-net"]
 
 
@@ -177,6 +179,12 @@ async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tu
 
 async def end(running: Running) -> None:
     """Wait until the processes are gone (the channel is closed, so they end), then free what the sandbox held."""
+    if running.ending is None:
+        running.ending = asyncio.ensure_future(_end(running))
+    await asyncio.shield(running.ending)
+
+
+async def _end(running: Running) -> None:
     try:
         async with asyncio.timeout(_END_S):
             await running.ended.wait()
@@ -192,7 +200,11 @@ async def end(running: Running) -> None:
 
 
 class BubblewrapSandbox(KeptSandbox):
-    """A running sandbox. A snapshot ends its processes: what it wrote becomes a layer, and it starts again on top."""
+    """A running sandbox, which a snapshot freezes.
+
+    A snapshot ends its processes: what it wrote becomes a layer, and its next use starts it anew on top of that; one
+    that is closed after a fork is not started for nothing.
+    """
 
     def __init__(
         self,
@@ -207,7 +219,14 @@ class BubblewrapSandbox(KeptSandbox):
         super().__init__(running.folder.name, spec, channel, image_env)
         self._provider = provider
         self._running = running
+        self._is_frozen = False
+        self._waking = asyncio.Lock()
         self.layers = layers
+
+    async def hello(self, *, timeout_s: float) -> None:
+        await super().hello(timeout_s=timeout_s)
+        if self.spec.network == "allowlist":
+            await self.open_way_out(self._running.inner_pid())
 
     @property
     def upper(self) -> Path:
@@ -229,45 +248,61 @@ class BubblewrapSandbox(KeptSandbox):
 
     async def snapshot(self) -> Snapshot:
         await self._freeze(snapshot_name())
-        snapshot = self._provider.keep(self.layers)
-        await self._restart()
-        return snapshot
+        return self._provider.keep(self.layers)
 
     async def fork(self, n: int) -> list[Sandbox]:
         """``n`` sandboxes stacked on this one's file system; its processes end, and it goes on from there too."""
         await self._freeze(snapshot_name())
-        snapshot = self._provider.keep(self.layers, until_unused=True)
-        _, forks = await asyncio.gather(self._restart(), self._provider.start_from(snapshot, self.spec, n))
-        return forks
+        return await self._provider.start_from(self._provider.keep(self.layers, until_unused=True), self.spec, n)
 
     async def _freeze(self, name: str) -> None:
-        self._channel.close()
-        await end(self._running)
-        self.layers = (*self.layers, self._provider.store.freeze(self.upper, name))
-        self._provider.later(asyncio.to_thread(remove_tree, self._running.folder))
+        """Make a layer of what was written; of a sandbox that was not used since the last one, nothing new was."""
+        async with self._waking:
+            if self._is_frozen:
+                return
+            frozen = self._running
+            if not await self._channel.retire():
+                await end(frozen)
+            # Nobody writes any more, so the mount that still stands over the folder for a moment does no harm.
+            self.layers = (*self.layers, self._provider.store.freeze(self.upper, name))
+            self._is_frozen = True
+            self._provider.later(_clear(frozen))
+
+    async def _link(self) -> Channel:
+        if self._is_frozen and not self._closed:
+            async with self._waking:
+                if self._is_frozen and not self._closed:
+                    await self._restart()
+        return self._channel
 
     async def _restart(self) -> None:
         self._running, self._channel = await self._provider.start_layers(self.spec, self.layers)
-        await self.hello(timeout_s=30.0)
+        self._is_frozen = False
+        if self._closed:  # meanwhile: nobody else will end this one
+            self._channel.close()
+            self._provider.later(_clear(self._running))
+            return
+        await self.hello(timeout_s=_START_S)
 
     async def detach_upper(self) -> str:
         """End the sandbox and keep what it wrote as a layer, whose name is returned."""
-        self._closed = True
         await self._freeze(f"i{secrets.token_hex(8)}")
+        self._closed = True
         self._provider.forget(self)
         return self.layers[-1]
 
     async def _remove(self) -> None:
         self._provider.forget(self)
-        self._provider.later(self._clear())
+        self._provider.later(_clear(self._running))
 
     async def wait_ended(self) -> None:
         """Until no process of it is left."""
         await self._running.ended.wait()
 
-    async def _clear(self) -> None:
-        await end(self._running)
-        await asyncio.to_thread(remove_tree, self._running.folder)
+
+async def _clear(running: Running) -> None:
+    await end(running)
+    await asyncio.to_thread(remove_tree, running.folder)
 
 
 def snapshot_name() -> str:

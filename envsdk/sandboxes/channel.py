@@ -118,6 +118,17 @@ class Channel(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    async def retire(self, *, timeout_s: float = 2.0) -> bool:
+        """End every process inside, then let go of the link; whether the helper said that all are gone.
+
+        Commands in flight end with ``channel_lost``: they did not end by themselves.
+        """
+        for pending in self._pending.values():
+            pending.finish(None)
+        is_quiet = await self._ask(b"A", b"", timeout_s) is not None
+        self.close()
+        return is_quiet
+
     async def hello(self, workdir: str, user: str, *, timeout_s: float) -> bool:
         """Meet the helper and make the working folder; returns whether the image has a shell.
 

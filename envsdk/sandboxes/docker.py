@@ -11,11 +11,12 @@ engine's files are on this machine, a watcher ends the sandbox's processes when 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envsdk.errors import SandboxError
+from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes import cgroups, docker_network
 from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.docker_box import DockerSandbox
@@ -44,10 +45,11 @@ class DockerProvider(PooledProvider[DockerSandbox]):
     def __init__(self, *, aliases: Mapping[str, str] | None = None, progress: Progress | None = None) -> None:
         self.engine = Engine.connect()
         storage = Path(self.engine.storage_dir)
-        super().__init__(storage if storage.is_dir() else None)
+        self._is_here = storage.is_dir()
+        super().__init__(storage if self._is_here else None)
         # All sandboxes weigh more than one process (`cgroups.share_out_cpu`), where the engine is on this machine and
         # takes a plain path.
-        is_ours = storage.is_dir() and self.engine.cgroup_driver == "cgroupfs" and cgroups.available()
+        is_ours = self._is_here and self.engine.cgroup_driver == "cgroupfs" and cgroups.available()
         self._parent = f"/{cgroups.PARENT}" if is_ours else ""
         self.images = DockerImages(self.engine, aliases or {}, progress)
         self._helper: asyncio.Task[str] | None = None
@@ -96,6 +98,12 @@ class DockerProvider(PooledProvider[DockerSandbox]):
         began = time.monotonic()
         api = self.engine.api
         container = ""
+        if spec.network == "allowlist" and (not self._is_here or os.geteuid()):
+            raise PrerequisiteError(
+                "docker sandboxes have an allow-listed network only where root runs them on the engine's own machine",
+                code="network_unsupported",
+                hint="run as root beside the engine, use bubblewrap, or declare a service that the agent talks to",
+            )
         try:
             async with asyncio.timeout(timeout_s):
                 volume = await asyncio.shield(self._helper_volume(image))
@@ -108,6 +116,9 @@ class DockerProvider(PooledProvider[DockerSandbox]):
                 env = dict(pair.split("=", 1) for pair in config.get("Env") or [] if "=" in pair)
                 box = DockerSandbox(self, container, spec, channel, image=image, image_env=env)
                 await box.hello(timeout_s=max(0.1, timeout_s - (time.monotonic() - began)))
+                if spec.network == "allowlist":
+                    described = await self.engine.call(api.inspect_container, container)
+                    await box.open_way_out(int(described["State"]["Pid"]))
         except TimeoutError as error:
             await self._drop(container)
             raise SandboxError(

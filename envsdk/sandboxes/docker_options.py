@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from envsdk.errors import PrerequisiteError
 from envsdk.sandboxes.base import SandboxSpec
 from envsdk.sandboxes.docker_engine import new_labels
 from envsdk.sandboxes.docker_helper import HELPER_DIR
@@ -16,7 +15,7 @@ CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID", "
 def create_arguments(api: Any, spec: SandboxSpec, volume: str, name: str, *, parent: str = "") -> dict[str, Any]:
     """Keyword arguments of ``create_container``; ``parent`` is the control group to be under, if not the engine's own.
 
-    Raises `PrerequisiteError` for a network this back end has not.
+    An allow-listed network has no way out either: its proxy is at the sandbox's loopback.
     """
     named = None
     if spec.join and name:
@@ -36,13 +35,7 @@ def create_arguments(api: Any, spec: SandboxSpec, volume: str, name: str, *, par
 
 def _host_options(spec: SandboxSpec, volume: str) -> dict[str, Any]:
     limit = bounds(spec.limits)
-    if spec.network == "allowlist":
-        raise PrerequisiteError(
-            "docker sandboxes have no allow-listed network",
-            code="network_unsupported",
-            hint="declare a service that the agent talks to, or network = public",
-        )
-    network = {"none": "none", "internal": spec.join or "none", "public": "bridge"}[spec.network]
+    network = {"internal": spec.join or "none", "public": "bridge"}.get(spec.network, "none")
     return {
         "network_mode": network,
         "cap_drop": ["ALL"],

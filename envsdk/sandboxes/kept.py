@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envsdk.errors import SandboxError
-from envsdk.sandboxes import trees
+from envsdk.sandboxes import egress, trees
 from envsdk.sandboxes.base import Counters, ExecResult, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel, OutputSink
 from envsdk.sandboxes.frames import Op
 from envsdk.sandboxes.limits import bounds
+from envsdk.sandboxes.namespaces import socket_inside
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _FILE_S = 120.0
@@ -44,13 +45,29 @@ class KeptSandbox(ABC):
         self.spec = spec
         self.has_shell = True
         self._channel = channel
-        self._env = {"PATH": DEFAULT_PATH, **image_env, **dict(spec.env)}
+        proxy = egress.proxy_variables() if spec.network == "allowlist" else {}
+        self._env = {"PATH": DEFAULT_PATH, **image_env, **proxy, **dict(spec.env)}
+        self._egress: egress.Egress | None = None
         self.disk_limit_mib = float(bounds(spec.limits).disk_mib)
         self._closed = False
 
     async def hello(self, *, timeout_s: float) -> None:
         """Wait until the helper answers. Raises `SandboxError` where it does not, or the user is unknown."""
         self.has_shell = await self._channel.hello(self.spec.workdir, self.spec.user, timeout_s=timeout_s)
+
+    async def open_way_out(self, pid: int) -> None:
+        """Serve an allow-listed network in the network namespace of process ``pid``. Raises `SandboxError`."""
+        await self._close_way_out()
+        self._egress = egress.Egress(self.spec.allowed_hosts)
+        await self._egress.open(await socket_inside(pid, "listen", egress.PORT))
+
+    async def _close_way_out(self) -> None:
+        if self._egress is not None:
+            await self._egress.close()
+
+    async def _link(self) -> Channel:
+        """The channel, of a sandbox that runs."""
+        return self._channel
 
     async def exec(
         self,
@@ -66,7 +83,8 @@ class KeptSandbox(ABC):
     ) -> ExecResult:
         """Run a command; ``on_output(stream, data)`` sees stdout (1) and stderr (2) as they are written."""
         is_shell = isinstance(command, str)
-        return await self._channel.run(
+        channel = await self._link()
+        return await channel.run(
             Op.SHELL if is_shell else Op.ARGV,
             [command] if isinstance(command, str) else list(command),
             user=self.spec.user if user is None else user,
@@ -105,7 +123,8 @@ class KeptSandbox(ABC):
     async def _file_op(
         self, op: Op, argv: Sequence[str], *, stdin: bytes = b"", user: str | None = None, cap: int = 0
     ) -> ExecResult:
-        result = await self._channel.run(
+        channel = await self._link()
+        result = await channel.run(
             op,
             argv,
             user=self.spec.user if user is None else user,
@@ -115,7 +134,7 @@ class KeptSandbox(ABC):
         )
         what = f"{op.name.lower()} {argv[0]} in sandbox {self.id}"
         if result.channel_lost:
-            raise SandboxError(f"could not {what}: {self._channel.lost or 'no answer'}", code="channel_lost")
+            raise SandboxError(f"could not {what}: {channel.lost or 'no answer'}", code="channel_lost")
         if result.timed_out or result.signal:
             raise SandboxError(f"could not {what}: no end after {_FILE_S:.0f} s", code="file_timeout")
         if result.exit_code:
@@ -125,14 +144,15 @@ class KeptSandbox(ABC):
 
     async def peek(self, paths: Sequence[str]) -> list[bytes | None]:
         """Kernel files as the helper sees them, read without starting a process; `None` where one cannot be read."""
-        return await self._channel.peek(paths)
+        return await (await self._link()).peek(paths)
 
     async def answers(self) -> bool:
         """Whether a trivial child can be started, asked over the channel alone; never raises."""
-        if self._channel.lost is not None:
-            return False
         try:
-            probe = await self._channel.run(Op.NOOP, [], user="root", timeout_s=_PROBE_S, output_cap_bytes=0)
+            channel = await self._link()
+            if channel.lost is not None:
+                return False
+            probe = await channel.run(Op.NOOP, [], user="root", timeout_s=_PROBE_S, output_cap_bytes=0)
         except SandboxError:
             return False
         return probe.exit_code == 0
@@ -145,12 +165,13 @@ class KeptSandbox(ABC):
         return facts.model_copy(update={"alive": answered, "seconds": time.monotonic() - began})
 
     async def kill_agent_processes(self) -> int:
-        return await self._channel.kill_all()
+        return await (await self._link()).kill_all()
 
     async def close(self) -> None:
         if self._closed:
             return
         self._closed = True
+        await self._close_way_out()
         self._channel.close()
         await self._remove()
 

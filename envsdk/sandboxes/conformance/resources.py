@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 
 from envsdk.errors import PrerequisiteError
 from envsdk.sandboxes.base import Limits
-from envsdk.sandboxes.conformance.bench import Bench, expect, expect_output
+from envsdk.sandboxes.conformance.bench import Bench, SkipCheckError, expect, expect_output
 
 
 async def check_fork_bomb(bench: Bench) -> None:
@@ -79,14 +81,54 @@ async def check_no_network(bench: Bench) -> None:
 
 
 async def check_allow_list(bench: Bench) -> None:
-    """An allow-listed network lets through what it names only; a back end without one says so."""
-    try:
-        box = await bench.box(network="allowlist", allowed_hosts=("allowed.invalid",))
-    except PrerequisiteError as error:
-        expect(error.code == "network_unsupported" and error.hint, "it says that it has none", error)
-        return
-    result = await box.exec("getent hosts other.invalid")
-    expect(not result.ok, "other hosts are not reached", result)
+    """An allow-listed network reaches what it names and nothing else; a back end without one says so before a start."""
+    async with _web("127.0.0.2") as allowed, _web("127.0.0.3") as other:
+        try:
+            box = await bench.box(network="allowlist", allowed_hosts=("127.0.0.2",))
+        except PrerequisiteError as error:
+            expect(error.code == "network_unsupported" and error.hint, "it says that it has none", error)
+            return
+        if not (await box.exec("command -v python3")).ok:
+            raise SkipCheckError("the image has no python3 to ask a web server with")
+        asked = await box.exec(["python3", "-c", _ASK, f"http://127.0.0.2:{allowed}/"])
+        expect_output(asked, b"200 here", "the allowed host answers")
+        refused = await box.exec(["python3", "-c", _ASK, f"http://127.0.0.3:{other}/"])
+        expect(refused.stdout.startswith(b"403 ") and b"127.0.0.3" in refused.stdout, "any other is refused", refused)
+        around = await box.exec(["python3", "-c", _AROUND, "127.0.0.2", str(allowed)])
+        expect(around.stdout == b"no way", "no way leads around the list, not even to what it names", around)
+        routes = await box.exec("tail -n +2 /proc/net/route | wc -l")
+        expect_output(routes, b"0\n", "no route leads out")
+
+
+_ASK = """
+import sys, urllib.error, urllib.request
+try:
+    answer = urllib.request.urlopen(sys.argv[1], timeout=10)
+except urllib.error.HTTPError as error:
+    answer = error
+print(answer.status, answer.read().decode(), end="")
+"""
+_AROUND = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5)
+except OSError:
+    print("no way", end="")
+"""
+
+
+@contextlib.asynccontextmanager
+async def _web(address: str) -> AsyncIterator[int]:
+    """A web server on this machine that says "here"; its port."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nhere")
+        writer.close()
+
+    server = await asyncio.start_server(answer, address, 0)
+    async with server:
+        yield int(server.sockets[0].getsockname()[1])
 
 
 async def check_capped_gigabyte(bench: Bench) -> None:

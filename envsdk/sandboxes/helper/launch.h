@@ -7,7 +7,9 @@
  *   cd=DIR        work from here: relative lower folders keep the mount options under one page
  *   at=DIR        where the root file system goes, in a mount namespace of its own
  *   overlay=OPTS  mount an overlay there with these options
- *   limit=N:V     resource limit number N, soft and hard */
+ *   limit=N:V     resource limit number N, soft and hard
+ *   listen=PORT   a TCP socket that listens on 127.0.0.1, sent over stdout, which is a Unix socket; then it is done
+ *   dial=PORT     the same for one that is connected to 127.0.0.1 */
 #ifndef ENVSDK_LAUNCH_H
 #define ENVSDK_LAUNCH_H
 #include "ops.h"
@@ -56,6 +58,28 @@ static int new_mounts(const char *at, const char *overlay) {
   if (!r && overlay) r = sys6(__NR_mount, (i64) "overlay", (i64)at, (i64) "overlay", 0, (i64)overlay, 0);
   return (int)-r;
 }
+/* Sockets stay in the network namespace they were made in, whoever holds them. */
+static int send_socket(u64 port, int listens) {
+  struct { u16 family, port; u8 address[4], zero[8]; } where = {2, (u16)(port >> 8 | port << 8), {127, 0, 0, 1}, {0}};
+  struct { u64 length; int level, kind, fd, pad; } control = {20, 1, 1, -1, 0};
+  u8 byte = 1;
+  struct { void *data; u64 n; } part = {&byte, 1};
+  struct { void *name; u64 name_n; void *parts; u64 parts_n; void *control; u64 control_n; int flags; } message = {
+      0, 0, &part, 1, &control, sizeof control, 0};
+  int one = 1;
+  i64 fd = SYS(socket, 2, 1, 0, 0), r = fd;
+  if (fd < 0) return (int)-fd;
+  sys6(__NR_setsockopt, fd, 1, 2, (i64)&one, sizeof one, 0);
+  if (listens) {
+    r = SYS(bind, fd, &where, sizeof where, 0);
+    if (r >= 0) r = SYS(listen, fd, 128, 0, 0);
+  } else {
+    r = SYS(connect, fd, &where, sizeof where, 0);
+  }
+  control.fd = (int)fd;
+  if (r >= 0) r = SYS(sendmsg, 1, &message, 0, 0);
+  return r < 0 ? (int)-r : 0;
+}
 static int launch(char **word, char **env) {
   static char *mounting[] = {"overlay", 0};
   const char *at = 0, *overlay = 0, *v;
@@ -66,7 +90,9 @@ static int launch(char **word, char **env) {
     else if ((v = value_of(*word, "net="))) bad = join_space(v, 0x40000000);
     else if ((v = value_of(*word, "group="))) bad = put_text(v, "0");
     else if ((v = value_of(*word, "cd="))) bad = (int)-SYS(chdir, v, 0, 0, 0);
-    else if ((v = value_of(*word, "at="))) at = v;
+    else if ((v = value_of(*word, "listen=")) || (v = value_of(*word, "dial="))) {
+      if (!(bad = send_socket(number(&v), **word == 'l'))) return 0;
+    } else if ((v = value_of(*word, "at="))) at = v;
     else if ((v = value_of(*word, "overlay="))) overlay = v;
     else if ((v = value_of(*word, "limit="))) {
       u64 which = number(&v), bounds[2];

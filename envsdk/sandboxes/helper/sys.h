@@ -13,6 +13,7 @@
 #include <linux/wait.h>
 
 typedef unsigned char u8;
+typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long u64;
 typedef long i64;
