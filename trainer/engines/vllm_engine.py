@@ -133,6 +133,8 @@ class VllmEngine:
     async def close(self) -> None:
         llm, self._llm = self._llm, None
         if llm is not None:
+            if llm.output_handler is not None:
+                llm.output_handler.cancel()  # or it reports the engine's orderly end as a death
             await asyncio.to_thread(llm.shutdown)
             llm.shutdown = lambda: None  # its finaliser calls it again, at exit, when its modules are gone
 
