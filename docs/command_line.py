@@ -22,8 +22,11 @@ HEAD = """# Command line
 
 One program, `envsdk`. Results go to stdout, everything else to stderr. `--json` prints one object,
 `{"ok": ..., "errors": [{"code", "message", "hint", "where"}], ...}`, in the shape of the web API. Settings: flags over
-`ENVSDK_*` variables over the project's `envsdk.toml` over the user's over defaults. `ENVSDK_HOME` is the data folder,
-`ENVSDK_REGISTRY` the registry's URL. `--debug`, anywhere, shows the traceback of an error.
+`ENVSDK_*` variables over the project's `envsdk.toml` (or `[tool.envsdk]` of its `pyproject.toml`) over the user's over
+defaults. `registry` (`ENVSDK_REGISTRY`) is the registry's URL, `sandbox` the back end; the table `[train]` holds the
+settings that `envsdk train --dry-run` lists. `ENVSDK_HOME`, in the environment alone, is the data folder.
+
+`--debug`, anywhere, shows the traceback of an error.
 
 Exit codes: 0 good, 1 what was checked is bad, 2 usage, 3 a prerequisite is missing, 4 could not decide or the machinery
 failed on the way, 130 interrupted.

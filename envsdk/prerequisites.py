@@ -15,10 +15,11 @@ import sqlite3
 import subprocess
 import sys
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from envsdk.config import setting
 from envsdk.frozen import Frozen
 from envsdk.home import BASE_IMAGE, home, models_dir, registry_path, rootfs_dir
 
@@ -160,9 +161,9 @@ def models() -> Finding:
     return _ok("models", "the small model will be converted at first use (20 s)")
 
 
-def registry(environment: Mapping[str, str] = os.environ) -> Finding:
+def registry() -> Finding:
     """Whether the registry that commands will use can be reached."""
-    url = environment.get("ENVSDK_REGISTRY", "") or f"sqlite:///{registry_path()}"
+    url = setting("registry").value.strip() or f"sqlite:///{registry_path()}"
     parts = urllib.parse.urlsplit(url)
     scheme, shown = parts.scheme.partition("+")[0], parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     if scheme == "sqlite":

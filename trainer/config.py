@@ -1,25 +1,23 @@
 """The settings of a run: few, validated together, each with the place it came from.
 
-Flags over ``ENVSDK_TRAIN_*`` variables over ``--config`` over the project's ``envsdk.toml`` over the user's
-``config.toml`` over defaults; in TOML the settings stand in the table ``[train]``. Every setting names its unit, and
-the reference page says which metric tells you to change it.
+Flags over ``ENVSDK_TRAIN_*`` variables over ``--config`` over the project's file over the user's over defaults; in
+TOML the settings stand in the table ``[train]``, and `envsdk.config` says which files are read.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 from pydantic import Field, ValidationError
 
+from envsdk.config import read_settings, settings_files
 from envsdk.errors import SpecError, UsageError
 from envsdk.frozen import Frozen
+from envsdk.suggest import did_you_mean
 from trainer.batch_config import BatchConfig
 from trainer.engines.vllm_engine import EngineOptions
 from trainer.learner_config import LearnerConfig
@@ -85,7 +83,7 @@ def resolve(flags: Mapping[str, Any], *, config: Path | None = None) -> Resolved
         config: the file named by ``--config``.
 
     Raises:
-        UsageError: ``no_config``: the file does not exist.
+        UsageError: ``no_config``: the file does not exist; ``bad_config``: a file is not TOML.
         SpecError: ``invalid_config``: every unknown setting and every value out of range, with its origin.
     """
     values = flatten(TrainConfig().model_dump())
@@ -120,14 +118,9 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def _files(config: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
     if config is not None and not config.is_file():
         raise UsageError("no such configuration file", code="no_config", where=str(config))
-    user = platformdirs.user_config_path("envsdk", appauthor=False) / "config.toml"
-    for path in (user, Path("envsdk.toml"), config):
-        if path is not None and path.is_file():
-            try:
-                tables = tomllib.loads(path.read_text(encoding="utf-8"))
-            except tomllib.TOMLDecodeError as error:
-                raise SpecError(f"not TOML: {error}", code="invalid_config", where=str(path)) from error
-            yield str(path), flatten(tables.get("train", {}))
+    given = [] if config is None else [(config, read_settings(config))]
+    for path, tables in [*settings_files(), *given]:
+        yield str(path), flatten(tables.get("train", {}))
 
 
 def _environment() -> dict[str, Any]:
@@ -151,6 +144,6 @@ def _problem(entry: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, 
     field = ".".join(str(part) for part in entry["loc"])
     problem = str(entry["msg"])
     if entry["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(field, flatten(TrainConfig().model_dump()), n=1)
-        problem = "no such setting" + (f"; did you mean {near[0]}?" if near else "")
+        near = did_you_mean(field, flatten(TrainConfig().model_dump()), cutoff=0.6)
+        problem = "; ".join(filter(None, ("no such setting", near)))
     return {"field": field, "value": repr(entry["input"]), "problem": problem, "where": origins.get(field, "default")}

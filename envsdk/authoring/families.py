@@ -15,7 +15,7 @@ from envsdk.digest import canonical
 from envsdk.errors import UsageError
 from envsdk.spec.meaning import slug_of
 from envsdk.spec.model import Task
-from envsdk.spec.problems import did_you_mean
+from envsdk.suggest import did_you_mean
 
 Level = Mapping[str, Scalar]
 

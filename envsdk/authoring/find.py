@@ -15,7 +15,7 @@ from envsdk.authoring.write import write_task
 from envsdk.digest import sha256_hex
 from envsdk.errors import UsageError
 from envsdk.spec.model import Task
-from envsdk.spec.problems import did_you_mean
+from envsdk.suggest import did_you_mean
 
 
 def registered_families() -> dict[str, Family]:

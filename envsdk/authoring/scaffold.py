@@ -10,7 +10,7 @@ from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.meaning import ANSWER_PATH, slug_of
 from envsdk.spec.model import AgentSpec, Budget, ContainerSpec, Task, TaskSpec, VerifierSpec
-from envsdk.spec.problems import did_you_mean
+from envsdk.suggest import did_you_mean
 
 TEXT_VERIFIER = b'''"""Judges the answer of the task: change `is_right`, and params.json beside it."""
 

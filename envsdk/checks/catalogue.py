@@ -22,7 +22,7 @@ from envsdk.checks import (
 )
 from envsdk.checks.check import Check
 from envsdk.errors import UsageError
-from envsdk.spec.problems import did_you_mean
+from envsdk.suggest import did_you_mean
 
 _MODULES = (
     oracle,

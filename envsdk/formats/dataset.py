@@ -20,7 +20,7 @@ from envsdk.spec.dump import dump_task
 from envsdk.spec.load import Rejected
 from envsdk.spec.meaning import ANSWER_PATH, slug_of
 from envsdk.spec.model import AgentSpec, Budget, Task, TaskSpec, VerifierSpec
-from envsdk.spec.problems import did_you_mean
+from envsdk.suggest import did_you_mean
 
 COLUMNS = ("instruction", "answer", "slug", "wrong")
 """What a column can be: the last two may be absent; ``wrong`` holds a list of answers that must fail."""

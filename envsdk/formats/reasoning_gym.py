@@ -20,7 +20,7 @@ from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.meaning import ANSWER_PATH, slug_of
 from envsdk.spec.model import AgentSpec, Budget, Task, TaskSpec, VerifierSpec
-from envsdk.spec.problems import did_you_mean
+from envsdk.suggest import did_you_mean
 
 VERIFIER = b'''"""Scores an answer as the reasoning-gym dataset does that the task was drawn from."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib.metadata import entry_points
 from typing import Any
 
 from envsdk.errors import PrerequisiteError, UsageError
 from envsdk.policy import Policy
+from envsdk.suggest import did_you_mean
 
 GROUP = "envsdk.policies"
 AGENTS = ("oracle", "noop")
@@ -44,8 +44,7 @@ def known_policy(name: str) -> tuple[str, str]:
     kind, separator, rest = name.partition(":")
     known = sorted(entry.name for entry in entry_points(group=GROUP))
     if not separator or kind not in known:
-        close = difflib.get_close_matches(kind, [*AGENTS, *known], n=1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
         every = ", ".join([*AGENTS, *(f"{entry}:..." for entry in known)])
-        raise UsageError(f"no policy {name!r}", code="unknown_policy", hint=f"{hint}one of: {every}")
+        hint = f"{did_you_mean(kind, [*AGENTS, *known], cutoff=0.6)} one of: {every}".strip()
+        raise UsageError(f"no policy {name!r}", code="unknown_policy", hint=hint)
     return kind, rest

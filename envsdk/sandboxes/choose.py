@@ -1,10 +1,11 @@
-"""Which back end to use where none is named: Docker where an engine answers, else bubblewrap."""
+"""Which back end to use where none is named: the setting ``sandbox``, else Docker where it answers, else bubblewrap."""
 
 from __future__ import annotations
 
 from importlib.metadata import entry_points
 from typing import Any
 
+from envsdk.config import setting
 from envsdk.errors import PrerequisiteError, UsageError
 from envsdk.sandboxes.base import SandboxProvider
 
@@ -18,12 +19,13 @@ def provider_names() -> list[str]:
 
 
 def open_provider(name: str | None = None, **options: Any) -> SandboxProvider:
-    """A sandbox back end by name, or the first of `PREFERENCE` that works on this machine.
+    """A sandbox back end by name, the one that the setting ``sandbox`` names, or the first of `PREFERENCE` that works.
 
     Raises `UsageError` (``unknown_sandbox``) for a name nobody registered, and `PrerequisiteError` where the named one,
     or with no name any (``no_sandbox``), cannot run here. Options are the provider's own.
     """
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    name = name or setting("sandbox").value or None
     if name is not None:
         if name not in entries:
             raise UsageError(

@@ -6,8 +6,7 @@ out; a ``warning`` is said and goes on.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 
 from envsdk.errors import SpecError
 from envsdk.frozen import Frozen
+from envsdk.suggest import did_you_mean
 
 _SHOWN = 80
 _CODES = {
@@ -56,12 +56,6 @@ def shown(value: Any) -> str:
     """A value as short text for a message."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-def did_you_mean(word: str, options: Iterable[str], *, cutoff: float = 0.7) -> str:
-    """``did you mean 'x'?`` for the closest of ``options``, or nothing."""
-    close = difflib.get_close_matches(word, sorted(options), n=1, cutoff=cutoff)
-    return f"did you mean {close[0]!r}?" if close else ""
 
 
 def dotted(location: Sequence[str | int]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from envsdk.errors import UsageError
+from envsdk.suggest import did_you_mean
 
 
 class QueryError(UsageError):
@@ -31,5 +31,4 @@ class QueryError(UsageError):
 def suggestion(given: str, known: Iterable[str]) -> str:
     """A hint that names the nearest known word, or all of them where none is near."""
     words = list(known)
-    near = difflib.get_close_matches(given.lower(), words, n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(words)}"
+    return did_you_mean(given.lower(), words, cutoff=0.6) or f"one of: {', '.join(words)}"

@@ -61,6 +61,27 @@ def test_a_faulty_file_is_named(tmp_path: Path, text: str, hint: str) -> None:
     assert (caught.value.code, caught.value.where, hint in caught.value.hint) == ("bad_config", str(path), True)
 
 
+def test_a_command_s_table_is_left_to_the_command(tmp_path: Path) -> None:
+    own = write(tmp_path / "a" / "envsdk.toml", 'registry = "x"\n[train]\nsteps = 3\n')
+    assert origin(tmp_path) == ("x", str(own))
+    ((_, table),) = config.settings_files(start=tmp_path / "a" / "b")
+    assert table["train"] == {"steps": 3}
+
+
+def test_a_table_of_no_command_is_refused_with_a_guess(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "envsdk.toml", "[trian]\nsteps = 3\n")
+    with pytest.raises(UsageError) as caught:
+        origin(tmp_path)
+    assert caught.value.code == "bad_config"
+    assert caught.value.hint == "did you mean 'train'?"
+
+
+def test_the_data_folder_is_no_setting_of_a_file(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "envsdk.toml", 'home = "/elsewhere"\n')
+    with pytest.raises(UsageError, match="unknown setting 'home'"):
+        origin(tmp_path)
+
+
 def test_a_setting_that_is_none_is_a_key_error(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         origin(tmp_path, "colour")

@@ -12,6 +12,8 @@ from envsdk.prerequisites import Finding
 @pytest.fixture(autouse=True)
 def _own_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ENVSDK_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("ENVSDK_REGISTRY", raising=False)
+    monkeypatch.chdir(tmp_path)
 
 
 def _as_if(state: str) -> Finding:
@@ -107,36 +109,45 @@ def test_a_converted_model_is_listed_and_half_made_ones_are_not(tmp_path: Path) 
 
 
 def test_a_registry_that_is_not_made_yet_is_no_fault() -> None:
-    assert prerequisites.registry({}).state == "ok"
+    assert prerequisites.registry().state == "ok"
 
 
 def test_looking_at_a_registry_does_not_make_it() -> None:
-    prerequisites.registry({})
+    prerequisites.registry()
     assert not prerequisites.registry_path().exists()
 
 
-def test_a_file_that_is_no_database_is_found_out(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.sqlite"
     broken.write_bytes(b"not a database at all" * 100)
-    assert prerequisites.registry({"ENVSDK_REGISTRY": f"sqlite:///{broken}"}).state == "missing"
+    monkeypatch.setenv("ENVSDK_REGISTRY", f"sqlite:///{broken}")
+    assert prerequisites.registry().state == "missing"
 
 
-def test_a_good_database_is_good(tmp_path: Path) -> None:
+def test_the_registry_that_the_project_names_is_the_one_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "envsdk.toml").write_text('registry = "sqlite:///elsewhere.sqlite"\n')
+    assert "elsewhere.sqlite" in prerequisites.registry().detail
+
+
+def test_a_good_database_is_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "good.sqlite"
     connection = sqlite3.connect(path)
     connection.execute("create table t (x)")
     connection.commit()
     connection.close()
-    assert prerequisites.registry({"ENVSDK_REGISTRY": f"sqlite:///{path}"}).state == "ok"
+    monkeypatch.setenv("ENVSDK_REGISTRY", f"sqlite:///{path}")
+    assert prerequisites.registry().state == "ok"
 
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "nonsense", "http://", "postgresql://user:secret@127.0.0.1:1/x"])
-def test_a_registry_url_that_leads_nowhere_is_missing_with_a_fix(url: str) -> None:
-    found = prerequisites.registry({"ENVSDK_REGISTRY": url})
+def test_a_registry_url_that_leads_nowhere_is_missing_with_a_fix(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENVSDK_REGISTRY", url)
+    found = prerequisites.registry()
     assert found.state == "missing"
     assert found.fix
 
 
-def test_a_password_in_a_url_is_never_shown() -> None:
-    found = prerequisites.registry({"ENVSDK_REGISTRY": "postgresql+psycopg://user:secret@127.0.0.1:1/x"})
+def test_a_password_in_a_url_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENVSDK_REGISTRY", "postgresql+psycopg://user:secret@127.0.0.1:1/x")
+    found = prerequisites.registry()
     assert "secret" not in found.detail + found.fix

@@ -54,6 +54,14 @@ def test_an_unknown_name_is_refused_with_those_there_are(installed: dict[str, ty
     assert "bubblewrap, docker, remote" in caught.value.hint
 
 
+def test_without_a_name_the_setting_names_it(installed: dict[str, type], monkeypatch: pytest.MonkeyPatch) -> None:
+    installed["docker"] = Refuses
+    monkeypatch.setenv("ENVSDK_SANDBOX", "docker")
+    with pytest.raises(PrerequisiteError):
+        choose.open_provider()
+    assert choose.open_provider("remote").name == "works"
+
+
 def test_without_a_name_docker_comes_first(installed: dict[str, type]) -> None:
     installed["bubblewrap"] = Refuses
     assert choose.open_provider().name == "works"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import platformdirs
 import pytest
 
+from envsdk.config import setting
 from envsdk.errors import SpecError, UsageError
 from trainer.config import TrainConfig, resolve
 
@@ -18,8 +20,8 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     user = tmp_path / "user"
     user.mkdir()
     monkeypatch.setattr(platformdirs, "user_config_path", lambda *_args, **_kwargs: user)
-    for name in list(__import__("os").environ):
-        if name.startswith("ENVSDK_TRAIN_"):
+    for name in list(os.environ):
+        if name == "ENVSDK_REGISTRY" or name.startswith("ENVSDK_TRAIN_"):
             monkeypatch.delenv(name)
     return tmp_path
 
@@ -32,7 +34,6 @@ def test_defaults_are_the_models_own() -> None:
 
 def test_each_source_wins_over_the_one_below(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = []
-    expected = "default"
     for steps, origin in [(2, "user/config.toml"), (3, "envsdk.toml"), (4, "given.toml")]:
         path = alone / origin
         path.write_text(f"[train]\nsteps = {steps}\n")
@@ -46,7 +47,6 @@ def test_each_source_wins_over_the_one_below(alone: Path, monkeypatch: pytest.Mo
     assert (found.config.steps, found.origins["steps"]) == (5, "environment")
     found = resolve({"steps": 6}, config=sources[-1])
     assert (found.config.steps, found.origins["steps"]) == (6, "flag")
-    assert expected == "default"
 
 
 def test_a_flag_that_was_not_given_counts_for_nothing() -> None:
@@ -71,8 +71,16 @@ def test_a_missing_or_broken_file_is_said(alone: Path) -> None:
     with pytest.raises(UsageError, match="no such configuration"):
         resolve({}, config=alone / "nowhere.toml")
     (alone / "bad.toml").write_text("[train\n")
-    with pytest.raises(SpecError, match="not TOML"):
+    with pytest.raises(UsageError, match="not TOML") as caught:
         resolve({}, config=alone / "bad.toml")
+    assert caught.value.where == str(alone / "bad.toml")
+
+
+def test_a_project_s_file_may_hold_settings_of_other_commands_too(alone: Path) -> None:
+    (alone / "pyproject.toml").write_text('[tool.envsdk]\nregistry = "sqlite:///x"\n[tool.envsdk.train]\nsteps = 9\n')
+    found = resolve({})
+    assert (found.config.steps, found.origins["steps"]) == (9, str(alone / "pyproject.toml"))
+    assert setting("registry").value == "sqlite:///x"
 
 
 def test_the_pools_bound_is_the_batchs_where_whole_groups_are_dropped() -> None:

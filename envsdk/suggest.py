@@ -1,0 +1,18 @@
+"""What was probably meant: the nearest known word, for the hint of an error."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(word: str, options: Iterable[str], *, cutoff: float = 0.7) -> str:
+    """``did you mean 'x'?`` for the closest of ``options``, or nothing.
+
+    Args:
+        word: what was given.
+        options: the known words.
+        cutoff: how alike they must be, from 0 (anything) to 1 (equal).
+    """
+    close = difflib.get_close_matches(word, sorted(options), n=1, cutoff=cutoff)
+    return f"did you mean {close[0]!r}?" if close else ""
