@@ -163,13 +163,14 @@ def _verifier_container(table: EnvironmentTable | None, beside: Beside) -> Conta
         return None
     return ContainerSpec(
         image=table.docker_image,
-        workdir=table.workdir or _workdir_of(beside.verifier_dockerfile or beside.dockerfile) or "/app",
+        workdir=table.workdir or workdir_of(beside.verifier_dockerfile or beside.dockerfile) or "/app",
         env=table.env,
         limits=_limits(table),
     )
 
 
-def _workdir_of(dockerfile: str) -> str | None:
+def workdir_of(dockerfile: str) -> str | None:
+    """The last absolute WORKDIR of a Dockerfile, or `None`."""
     paths = [path for path in _WORKDIR.findall(dockerfile) if path.startswith("/") and "$" not in path]
     return paths[-1] if paths else None
 

@@ -13,9 +13,10 @@ from envsdk.spec.directory import TaskDirectory
 from envsdk.spec.environ import required_names
 from envsdk.spec.meaning import Beside, mib_of, without_canary
 from envsdk.spec.model import TaskSpec
-from envsdk.spec.problems import Problem, did_you_mean, dotted, shown
+from envsdk.spec.problems import Problem, dotted, shown
 from envsdk.spec.support import check_support, composed
 from envsdk.spec.tables import NEWEST_SCHEMA, EnvironmentTable, TaskToml, unknown_fields
+from envsdk.suggest import did_you_mean
 
 _VERSION = re.compile(r"^(\d+)(?:\.(\d+))?(?:\.\d+)?$")
 _KNOWN_BY_OTHERS = {"author_name", "author_email", "difficulty", "category", "tags"}
@@ -111,8 +112,11 @@ def check_files(directory: TaskDirectory, toml: TaskToml) -> tuple[Beside, list[
     own = toml.metadata.envsdk
     kind = own.verifier.kind if own else "script"
     if kind != "script":
-        params, found = _params(read("tests/params.json"))
+        params, found = _params(read("tests/params.json"), "tests/params.json")
         problems += found
+        for name in steps:
+            file = f"steps/{name}/tests/params.json"
+            problems += _params(read(file), file)[1]
     problems += _check_verifier_files(directory, toml, kind)
     compose, found = composed(directory, toml)
     problems += found
@@ -150,10 +154,9 @@ def _check_instructions(
             yield Problem(code="empty_instruction", file=file, message="is empty", hint="say what the agent is to do")
 
 
-def _params(text: str | None) -> tuple[dict[str, Any], list[Problem]]:
+def _params(text: str | None, file: str) -> tuple[dict[str, Any], list[Problem]]:
     if text is None:
         return {}, []
-    file = "tests/params.json"
     try:
         value = json.loads(text)
     except ValueError as error:
@@ -202,6 +205,11 @@ def check_spec(spec: TaskSpec, toml: TaskToml) -> list[Problem]:
         _own("services", f"two services are called {name!r}", name)
         for name in sorted({n for n in names if names.count(n) > 1})
     ]
+    for number, service in enumerate(spec.services):
+        for other in service.after:
+            if other not in names[:number]:
+                message, hint = f"{service.name} starts after {other!r}, which is none before it", "order them so"
+                problems.append(_own("services.after", message, other, did_you_mean(other, names) or hint))
     if spec.services and spec.container is not None and spec.container.network == "none":
         problems.append(
             _own("services", "the agent's network is none: it cannot reach them", "", "set container.network")

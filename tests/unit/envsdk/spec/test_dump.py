@@ -66,6 +66,7 @@ SPECS = st.builds(
         pass_mark=st.none() | st.floats(0.1, 0.5),
         env=ENV,
         network=st.sampled_from(["none", "public"]),
+        container=st.none() | st.builds(model.ContainerSpec, image=st.none() | st.just("judge:1"), env=ENV),
         exit_status=st.sampled_from(["native", "harbor"]),
     ),
     budget=st.builds(
@@ -167,10 +168,38 @@ def test_a_text_task_has_no_container(tmp_path: Path) -> None:
 def test_steps_come_back(tmp_path: Path) -> None:
     steps = (
         model.StepSpec(name="a", instruction="A.", min_reward={"reward": 0.5}),
-        model.StepSpec(name="b", instruction="B.", verify_s=3),
+        model.StepSpec(name="b", instruction="B.", verify_s=3, env={"X": "1"}),
+        model.StepSpec(name="c", instruction="C.", healthcheck=model.HealthCheck(command="true", retries=7)),
     )
     spec = SPEC.model_copy(update={"instruction": "", "steps": steps, "step_reward": "final"})
     assert dump_task(spec, FILES, tmp_path / "t").spec == spec
+
+
+COMPOSED = {
+    **FILES,
+    "task.toml": FileContent(b"[environment.healthcheck]\ncommand = 'true'\ninterval_sec = 2\nstart_period_sec = 9\n"),
+    "instruction.md": FileContent(b"Do it.\n"),
+    "environment/docker-compose.yaml": FileContent(b"services: {main: {environment: {A: b}}, db: {image: i}}\n"),
+}
+
+
+@pytest.fixture
+def composed(tmp_path: Path) -> model.Task:
+    write_contents(tmp_path / "composed", COMPOSED)
+    return load_task(tmp_path / "composed")
+
+
+def test_a_compose_task_comes_back_byte_for_byte(tmp_path: Path, composed: model.Task) -> None:
+    again = copy_task(composed, tmp_path / "again")
+    assert again.spec.model_copy(update={"slug": "composed"}) == composed.spec
+    assert read_contents(again.root) == read_contents(composed.root)
+
+
+def test_an_edit_beside_a_compose_file_leaves_its_services_there(tmp_path: Path, composed: model.Task) -> None:
+    spec = composed.spec.model_copy(update={"seed": 7})
+    edited = dump_task(spec, read_contents(composed.root), tmp_path / "edited")
+    assert edited.spec == spec
+    assert "services" not in (edited.root / "task.toml").read_text()
 
 
 def test_what_a_directory_cannot_say_is_an_error(tmp_path: Path) -> None:

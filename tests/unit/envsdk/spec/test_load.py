@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from envsdk.errors import SpecError
+from envsdk.sandboxes.base import Limits
 from envsdk.spec.load import find_task_directories, load_task, load_tasks, load_with_warnings
+from envsdk.spec.model import ContainerSpec, HealthCheck, ServiceSpec
 
 CASES = Path(__file__).parents[3] / "conformance" / "cases" / "verifier_defects"
 
@@ -112,6 +114,66 @@ def test_a_separate_verifier_follows_from_its_own_environment(tmp_path: Path) ->
     assert load_task(make(tmp_path / "c", explicit)).spec.verifier.mode == "shared"
 
 
+def test_a_verifiers_own_environment_is_its_box(tmp_path: Path) -> None:
+    table = "[verifier.environment]\ndocker_image = 'judge:1'\nmemory = '1G'\nenv = {A = 'b'}\n"
+    found = load_task(make(tmp_path / "t", table)).spec.verifier.container
+    assert found == ContainerSpec(image="judge:1", workdir="/work", env={"A": "b"}, limits=Limits(memory_mib=1024))
+
+
+COMPOSE = """
+services:
+  main:
+    environment: {HOST: db, LEVEL: low}
+    working_dir: /srv
+  db:
+    build: ./db
+    expose: ["5432"]
+"""
+
+
+def test_a_compose_file_beside_the_dockerfile_adds_services_on_a_network_of_their_own(tmp_path: Path) -> None:
+    toml = "[environment]\nenv = {LEVEL = 'high'}\n"
+    files = {"environment__docker-compose_dot_yaml": COMPOSE, "environment__db__Dockerfile": "FROM scratch\n"}
+    spec = load_task(make(tmp_path / "t", toml, **files)).spec
+    assert spec.services == (ServiceSpec(name="db", build="db", port=5432),)
+    assert (spec.container.network, spec.container.env) == ("internal", {"HOST": "db", "LEVEL": "high"})
+    assert spec.container.workdir == "/srv"
+
+
+def test_a_service_without_its_dockerfile_is_a_missing_file(tmp_path: Path) -> None:
+    root = make(tmp_path / "t", **{"environment__docker-compose_dot_yaml": COMPOSE})
+    assert [(p["code"], p["file"]) for p in problems(root)] == [("missing_file", "environment/db/Dockerfile")]
+
+
+def test_what_compose_asks_and_cannot_have_keeps_the_task_out(tmp_path: Path) -> None:
+    root = make(tmp_path / "t", **{"environment__docker-compose_dot_yaml": "services: {main: {privileged: true}}\n"})
+    assert [(p["code"], p["field"]) for p in problems(root)] == [("unsupported_compose", "services.main.privileged")]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("services: {main: {}}\n", []), ("services: {db: {image: i}}\n", ["unsupported_compose"])]
+)
+def test_a_verifier_has_no_services_beside_it(tmp_path: Path, text: str, found: list[str]) -> None:
+    root = make(tmp_path / "t", **{"tests__docker-compose_dot_yaml": text})
+    assert (codes(root) if found else load_with_warnings(root)[1]) == found
+
+
+def test_a_service_starts_after_one_that_stands_before_it(tmp_path: Path) -> None:
+    toml = "[metadata.envsdk.container]\nnetwork = 'internal'\n"
+    toml += "".join(
+        f"[[metadata.envsdk.services]]\nname = '{n}'\nimage = 'i'\nafter = ['{a}']\n" for n, a in ("ab", "ba")
+    )
+    assert [p["field"] for p in problems(make(tmp_path / "t", toml))] == ["metadata.envsdk.services.after"]
+
+
+def test_a_steps_verifier_has_variables_and_its_box_a_check_of_their_own(tmp_path: Path) -> None:
+    toml = "[[steps]]\nname = 'a'\n[steps.verifier.env]\nX = '1'\n"
+    toml += "[steps.healthcheck]\ncommand = 'true'\ninterval_sec = 2\nretries = 3\nstart_period_sec = 5\n"
+    step = load_task(make(tmp_path / "t", toml, steps__a__instruction_dot_md="Go.")).spec.steps[0]
+    assert step.env == {"X": "1"}
+    assert step.healthcheck == HealthCheck(command="true", interval_s=2.0, retries=6)
+
+
 def test_artifacts_are_texts_or_tables(tmp_path: Path) -> None:
     toml = 'artifacts = ["/app/a", {source = "/app/b", destination = "b"}]\n'
     assert load_task(make(tmp_path / "t", toml)).spec.artifacts == ("/app/a", "/app/b")
@@ -188,8 +250,13 @@ def test_a_field_that_resembles_none_is_a_warning(tmp_path: Path) -> None:
     [
         ("[environment]\ngpus = 1\n", {}, "environment.gpus"),
         ("[[verifier.collect]]\ncommand = 'x'\n", {}, "verifier.collect"),
-        ("[verifier.environment]\ncpus = 1\n", {}, "verifier.environment"),
-        ("", {"environment__docker-compose_dot_yaml": "services: {}\n"}, "environment/docker-compose.yaml"),
+        ("[verifier.environment]\ngpus = 1\n", {}, "verifier.environment.gpus"),
+        ("artifacts = [{source = '/a', destination = '/b'}]\n", {}, "artifacts[0].destination"),
+        (
+            "[environment]\nallow_internet = true\n",
+            {"environment__docker-compose_dot_yaml": "services: {db: {image: i}}\n"},
+            "environment.network_mode",
+        ),
     ],
 )
 def test_what_nothing_here_provides_is_said(tmp_path: Path, toml: str, files: dict[str, str], place: str) -> None:
