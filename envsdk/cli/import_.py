@@ -125,6 +125,7 @@ def _report(result: ImportResult, *, as_json: bool) -> None:
             imported=len(result.tasks),
             rejected=[item.model_dump() for item in result.rejected],
             warnings=[item.model_dump() for item in result.warnings],
+            summary=result.summary(),
             tasks=tasks,
         )
         print(render(envelope))
@@ -133,6 +134,9 @@ def _report(result: ImportResult, *, as_json: bool) -> None:
             print(f"rejected [{rejected.code}] {rejected.path}: {rejected.why}")
         for warning in result.warnings:
             print(f"warning [{warning.code}] {warning.path}: {warning.why}")
+        for kind, codes in result.summary().items():
+            for code, count in codes.items():
+                print(f"{count:>6} {kind:<8} {code}")
         print(f"{len(result.tasks)} imported, {len(result.rejected)} rejected, {len(result.warnings)} warnings")
     if not result.tasks and result.rejected:
         raise typer.Exit(BAD)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from envsdk.errors import EnvsdkError, SpecError
+from envsdk.errors import EnvsdkError
+from envsdk.formats.canary import canaries, canary_warning
 from envsdk.formats.result import ImportResult, free_place
 from envsdk.spec.dump import copy_task
 from envsdk.spec.load import LoadWarning, Rejected, find_task_directories, load_with_warnings, printable
@@ -19,16 +20,19 @@ def import_harbor(source: Path, dest: Path) -> ImportResult:
         path = printable(place)
         try:
             task, found = load_with_warnings(place)
-        except SpecError as error:
-            first = error.problems[0]["message"] if error.problems else error.message
-            result.rejected.append(Rejected(path=path, code=error.code, why=first, problems=error.problems))
-            continue
         except EnvsdkError as error:
             result.rejected.append(Rejected(path=path, code=error.code, why=error.message))
             continue
         result.warnings += [LoadWarning(path=path, code=p.code, why=str(p)) for p in found]
-        result.add(path, lambda task=task: copy_task(task, free_place(dest, task.slug)))  # type: ignore[misc]
+        result.add(path, lambda task=task, path=path: _copied(task, dest, path, result))  # type: ignore[misc]
     return result
+
+
+def _copied(task: Task, dest: Path, path: str, result: ImportResult) -> Task:
+    contents = read_contents(task.root)
+    if marked := canaries(contents):
+        result.warnings.append(LoadWarning(path=path, code="canary", why=str(canary_warning(marked))))
+    return dump_task(task.spec, contents, free_place(dest, task.slug))
 
 
 def export_harbor(tasks: Iterable[Task], dest: Path) -> list[Task]:

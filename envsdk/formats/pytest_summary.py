@@ -1,8 +1,9 @@
 """The reward that a pytest run's output stands for: 1 where tests ran and every one passed, else 0.
 
 Written into imported tasks and run there: ``pytest_summary.py < output``. Needs rows of pytest's ``-rA`` summary.
-There is exactly one summary; its rows agree with the counts of the last line; nothing was skipped or expected to
-fail. An output that cannot be read so is no success.
+Success is exactly one summary whose rows agree with the counts of the last line, with nothing skipped or expected to
+fail. Prints 1 or 0; exits 1 without a word where no run came to its end, as when pytest could not be installed: what
+was not tested has no reward, and none is made up.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ _ROW = re.compile(r"^(?P<status>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b")
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)")
 
 
-def all_passed(output: str) -> bool:
-    """Whether the output is one summary in which every test passed, and there is at least one."""
+def all_passed(output: str) -> bool | None:
+    """Whether there is one summary, in which every test passed, and at least one; `None` where no run ended."""
     lines = [_ESCAPE.sub("", line).rstrip() for line in output.splitlines()]
     heads = [number for number, line in enumerate(lines) if _HEAD.match(line)]
     ends = [number for number, line in enumerate(lines) if _LAST.match(line)]
+    if not ends:
+        return None
     if len(heads) != 1 or len(ends) != 1 or ends[0] < heads[0]:
         return False
     rows = [match["status"] for line in lines[heads[0] + 1 : ends[0]] if (match := _ROW.match(line))]
@@ -32,4 +35,7 @@ def all_passed(output: str) -> bool:
 
 
 if __name__ == "__main__":
-    print(int(all_passed(sys.stdin.buffer.read().decode("utf-8", "replace"))))
+    passed = all_passed(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    if passed is None:
+        sys.exit(1)
+    print(int(passed))

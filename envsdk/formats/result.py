@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,13 @@ class ImportResult:
     tasks: list[Task] = field(default_factory=list)
     rejected: list[Rejected] = field(default_factory=list)
     warnings: list[LoadWarning] = field(default_factory=list)
+
+    def summary(self) -> dict[str, dict[str, int]]:
+        """How often each code was given, the most frequent first."""
+        return {
+            "rejected": dict(Counter(item.code for item in self.rejected).most_common()),
+            "warnings": dict(Counter(item.code for item in self.warnings).most_common()),
+        }
 
     def add(self, path: str, make: Callable[[], Task]) -> None:
         """Make one task; its failure is recorded as this source's rejection."""

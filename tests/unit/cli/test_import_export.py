@@ -57,6 +57,26 @@ def test_warnings_are_reported(tmp_path: Path, capsys) -> None:
     assert [w["code"] for w in result["warnings"]] == ["canary"]
 
 
+def test_canaries_anywhere_in_a_task_are_reported(tmp_path: Path, capsys) -> None:
+    run(["init", str(tmp_path / "src" / "t"), "--kind", "script"])
+    script = tmp_path / "src" / "t" / "tests" / "test.sh"
+    script.write_text(script.read_text() + "# canary GUID 1234\n")
+    capsys.readouterr()
+    _, result = call(capsys, "import", "harbor", str(tmp_path / "src"), str(tmp_path / "out"))
+    assert [(w["code"], "tests/test.sh" in w["why"]) for w in result["warnings"]] == [("canary", True)]
+    assert result["summary"] == {"rejected": {}, "warnings": {"canary": 1}}
+
+
+def test_the_table_for_people_counts_each_code(tmp_path: Path, capsys) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "src" / name).mkdir(parents=True)
+    run(["import", "harbor", str(tmp_path / "src"), str(tmp_path / "out")])
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "     2 rejected not_a_task",
+        "0 imported, 2 rejected, 0 warnings",
+    ]
+
+
 def test_rows_become_tasks_by_a_column_map(tmp_path: Path, capsys) -> None:
     (tmp_path / "r.jsonl").write_text('{"question": "1+1?", "result": 2, "topic": "sums"}\n')
     columns = ("--column", "instruction=question", "--column", "answer=result")
