@@ -8,8 +8,9 @@ from pathlib import Path
 from envsdk.errors import EnvsdkError
 from envsdk.formats.canary import canaries, canary_warning
 from envsdk.formats.result import ImportResult, free_place
-from envsdk.spec.dump import copy_task
-from envsdk.spec.load import LoadWarning, Rejected, find_task_directories, load_with_warnings, printable
+from envsdk.spec.contents import read_contents
+from envsdk.spec.dump import copy_task, dump_task
+from envsdk.spec.load import LoadWarning, find_task_directories, load_with_warnings, printable, rejection
 from envsdk.spec.model import Task
 
 
@@ -21,7 +22,7 @@ def import_harbor(source: Path, dest: Path) -> ImportResult:
         try:
             task, found = load_with_warnings(place)
         except EnvsdkError as error:
-            result.rejected.append(Rejected(path=path, code=error.code, why=error.message))
+            result.rejected.append(rejection(path, error))
             continue
         result.warnings += [LoadWarning(path=path, code=p.code, why=str(p)) for p in found]
         result.add(path, lambda task=task, path=path: _copied(task, dest, path, result))  # type: ignore[misc]

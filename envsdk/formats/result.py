@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envsdk.errors import EnvsdkError, UsageError
-from envsdk.spec.load import LoadWarning, Rejected
+from envsdk.spec.load import LoadWarning, Rejected, rejection
 from envsdk.spec.model import Task
 
 
@@ -32,9 +32,7 @@ class ImportResult:
         try:
             self.tasks.append(make())
         except EnvsdkError as error:
-            problems = getattr(error, "problems", ())
-            why = problems[0]["message"] if problems else error.message
-            self.rejected.append(Rejected(path=path, code=error.code, why=why, problems=problems))
+            self.rejected.append(rejection(path, error))
 
 
 def free_place(dest: Path, slug: str) -> Path:

@@ -34,6 +34,13 @@ class Rejected(Frozen):
     problems: tuple[dict[str, str], ...] = ()
 
 
+def rejection(path: str, error: EnvsdkError) -> Rejected:
+    """What kept a task out, as a record: the error's first problem where it lists several."""
+    problems = error.problems if isinstance(error, SpecError) else ()
+    why = problems[0].get("message", error.message) if problems else error.message
+    return Rejected(path=path, code=error.code, why=why, problems=problems)
+
+
 class LoadWarning(Frozen):
     """Something worth saying about a task that loads."""
 
@@ -107,12 +114,8 @@ def load_tasks(paths: Iterable[Path]) -> LoadResult:
         for place in find_task_directories(path):
             try:
                 task, found = load_with_warnings(place)
-            except SpecError as error:
-                first = error.problems[0] if error.problems else {}
-                why = first.get("message", error.message)
-                rejected.append(Rejected(path=printable(place), code=error.code, why=why, problems=error.problems))
             except EnvsdkError as error:
-                rejected.append(Rejected(path=printable(place), code=error.code, why=error.message))
+                rejected.append(rejection(printable(place), error))
             else:
                 tasks.append(task)
                 warnings += [LoadWarning(path=printable(place), code=p.code, why=str(p)) for p in found]
