@@ -46,7 +46,8 @@ class Judged:
 
 def judge(case: Labelled, report: CheckReport) -> Judged:
     said = {
-        outcome: {row.check: row.why for row in report.checks if row.outcome == outcome} for outcome in ("fail", "error")
+        outcome: {row.check: row.why for row in report.checks if row.outcome == outcome}
+        for outcome in ("fail", "error")
     }
     return Judged(case, said["fail"], said["error"])
 
@@ -89,7 +90,8 @@ def main() -> None:
         print(f"{row.case.id}: wanted {', '.join(row.case.caught_by) or 'nothing'}; {row.case.why}")
         for check, why in {**row.failed, **row.undecided}.items():
             print(f"    {check}: {why}")
-    print(f"bad ones caught by the check named first: {bad['right']} of {bad['of']}, interval {bad['low']} to {bad['high']}")
+    interval = f"interval {bad['low']} to {bad['high']}"
+    print(f"bad ones caught by the check named first: {bad['right']} of {bad['of']}, {interval}")
     print(f"good ones without an accusation: {good['right']} of {good['of']}; {seconds:.0f} s")
 
 

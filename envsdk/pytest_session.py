@@ -18,6 +18,7 @@ import pytest
 from envsdk.checks.check import Check
 from envsdk.checks.engine import ask_check
 from envsdk.checks.report import CheckResult
+from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Scene, Stage
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider
@@ -40,6 +41,7 @@ class CheckSession:
         self._tasks: dict[str, Task] = {}
         self._provider: SandboxProvider | None = None
         self._stage: tuple[str, Stage] | None = None
+        self._shared = Shared()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine, on this session's loop."""
@@ -69,7 +71,7 @@ class CheckSession:
         if self._stage is not None and self._stage[0] == slug:
             return self._stage[1]
         self._leave_stage()
-        stage = Stage(task, self.provider_for(task), repeats=self._repeats)
+        stage = Stage(task, self.provider_for(task), repeats=self._repeats, shared=self._shared)
         self._stage = (slug, stage)
         return stage
 

@@ -11,16 +11,15 @@ from envsdk.checks.agreement import compare
 from envsdk.checks.check import Check, Finding, not_assessed, undecided
 from envsdk.checks.repeat import repeated
 from envsdk.checks.stage import Scene, Stage, oracle_scene
+from envsdk.checks.surroundings import SHIFTS, ZONES, all_at_once
 from envsdk.errors import PrerequisiteError
-
-SHIFTS = ("+1d", "+400d")
-ZONES = ("AHEAD-14", "BEHIND+12")
-"""POSIX zones, which need no database in the box: fourteen hours ahead of UTC, and twelve behind."""
 
 
 async def _examine(stage: Stage) -> Finding:
     if (await repeated(stage)).outcome == "fail":
         return not_assessed("runs on one state do not agree: see repeat")
+    if (agreed := await all_at_once(stage)) is not None:
+        return agreed
     scene = await oracle_scene(stage)
     zones: dict[str, Scene] = {f"TZ={zone}": replace(scene, env={"TZ": zone}) for zone in ZONES}
     shifts = {f"the clock at {shift}": replace(scene, faketime=shift) for shift in SHIFTS}

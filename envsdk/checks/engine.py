@@ -16,6 +16,7 @@ from envsdk.checks import kept
 from envsdk.checks.catalogue import choose
 from envsdk.checks.check import Check, Finding, not_assessed, undecided
 from envsdk.checks.report import CheckReport, CheckResult, Verdict
+from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Stage
 from envsdk.errors import EnvsdkError
 from envsdk.sandboxes.base import SandboxProvider
@@ -32,6 +33,7 @@ async def check_task(
     strict: bool = False,
     fresh: bool = False,
     heard: Heard = lambda _: None,
+    shared: Shared | None = None,
 ) -> CheckReport:
     """Check one task.
 
@@ -42,6 +44,7 @@ async def check_task(
         strict: what was undecided, or not assessed for want of an oracle, counts as a failure.
         fresh: ask again even where a report of the same content is kept.
         heard: called with each result as it comes.
+        shared: what is known of images already, where tasks are checked together.
 
     Raises:
         UsageError: no such check.
@@ -52,7 +55,7 @@ async def check_task(
         for result in known.checks:
             heard(result)
         return _strict(known) if strict else known
-    async with Stage(task, provider) as stage:
+    async with Stage(task, provider, shared=shared) as stage:
 
         async def ask(check: Check) -> CheckResult:
             result = await ask_check(check, stage)
@@ -91,10 +94,11 @@ async def check_tasks(
     """
     asked = None if checks is None else tuple(checks)
     free = asyncio.Semaphore(at_once or os.cpu_count() or 1)
+    shared = Shared()
 
     async def one(task: Task) -> CheckReport:
         async with free:
-            report = await check_task(task, provider, checks=asked, strict=strict, fresh=fresh)
+            report = await check_task(task, provider, checks=asked, strict=strict, fresh=fresh, shared=shared)
         heard(report)
         return report
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from envsdk.authoring.families import Family
-from envsdk.authoring.find import declared_in, import_source, registered_families
-from envsdk.authoring.write import write_task
+from envsdk.authoring.find import draw_extremes, find_tasks, registered_families
 from envsdk.errors import EnvsdkError, UsageError
 from envsdk.spec.load import LoadResult, Rejected, load_tasks
 from envsdk.spec.model import Task
@@ -52,22 +50,8 @@ def _is_package(path: Path) -> bool:
 def _drawn(source: str, dest: Path) -> list[Task]:
     families = {} if source.endswith(".py") else registered_families()
     if source in families:
-        return _draws(families[source], dest)
+        return draw_extremes(families[source], dest, seeds=SEEDS)
     if not source.endswith(".py") and not all(part.isidentifier() for part in source.split(".")):
         hint = "give a task directory, a .py file, a module, or a family"
         raise UsageError("no such path, module or family", code="no_such_source", where=source, hint=hint)
-    tasks = []
-    for declaration in declared_in(import_source(source).__name__):
-        if declaration.is_family:
-            tasks += _draws(Family(declaration), dest)
-        else:
-            place = dest / declaration.name
-            tasks.append(write_task(declaration, declaration.function(), place, slug=declaration.name))
-    return tasks
-
-
-def _draws(family: Family, dest: Path) -> list[Task]:
-    easiest = family.complete({})
-    hardest = {knob: values[-1] for knob, values in family.levels.items()}
-    levels = [easiest] if hardest == easiest else [easiest, hardest]
-    return [task for level in levels for task in family.draw_many(seeds=SEEDS, level=level, dest=dest)]
+    return find_tasks(source, dest, seeds=SEEDS)

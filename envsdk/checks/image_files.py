@@ -51,8 +51,8 @@ class ImageView:
 
 
 async def image_view(stage: Stage) -> ImageView:
-    """Look around in one box, once on a stage. Raises `SandboxError` where the box does not answer."""
-    return await stage.once("image_view", lambda: _look(stage))  # type: ignore[no-any-return]
+    """Look around in one box, once for all tasks of an image. Raises `SandboxError` where the box does not answer."""
+    return await stage.once_per_image("image_view", lambda: _look(stage))  # type: ignore[no-any-return]
 
 
 async def _look(stage: Stage) -> ImageView:

@@ -109,7 +109,8 @@ def _wrong_texts(stage: Stage, run: OracleRun, inputs: list[str]) -> Iterator[Mu
     for path, content in run.outputs.items():
         asked_for = len(run.outputs) == 1 or is_named(path, spec.instruction, workdir)
         if language_of(path, content) is None and asked_for:
-            yield from texts.mutants(path, content, wording, inputs)
+            is_reply = spec.agent.protocol == "answer"
+            yield from texts.mutants(path, content, wording, inputs, instruction=spec.instruction, is_reply=is_reply)
 
 
 def _code_slips(run: OracleRun) -> Iterator[Mutant]:

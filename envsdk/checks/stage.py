@@ -17,6 +17,7 @@ from typing import Any, Self
 
 from envsdk.checks.check import is_full
 from envsdk.checks.outputs import changed_files, hash_files, read_files
+from envsdk.checks.shared import Shared
 from envsdk.errors import SandboxError
 from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider, Snapshot
 from envsdk.sandboxes.services import start_services
@@ -67,7 +68,7 @@ class OracleRun:
         ended: how its script ended; `None` for a plain answer.
         outputs: files that it wrote or changed among the declared artifacts.
         before: what lay at those paths before.
-        snapshot: the box as it left it.
+        snapshot: the box as it left it; `None` where only its answer counts.
     """
 
     verdict: Verdict
@@ -81,7 +82,13 @@ class Stage:
     """One task, one provider, and the oracle's end state, made once. Close it by leaving its context."""
 
     def __init__(
-        self, task: Task, provider: SandboxProvider | None, *, at_once: int | None = None, repeats: int = 10
+        self,
+        task: Task,
+        provider: SandboxProvider | None,
+        *,
+        at_once: int | None = None,
+        repeats: int = 10,
+        shared: Shared | None = None,
     ) -> None:
         self.task = task
         self.provider = provider
@@ -95,6 +102,7 @@ class Stage:
         self._oracle: asyncio.Task[OracleRun | None] | None = None
         self._memo: dict[str, asyncio.Task[Any]] = {}
         self._lock = asyncio.Lock()
+        self._shared = shared if shared is not None else Shared()
 
     async def __aenter__(self) -> Self:
         return self
@@ -157,8 +165,19 @@ class Stage:
             return None
         if self.answer_path in scene.files:
             return scene.files[self.answer_path]
-        run = await self.oracle() if scene.after_oracle else None
-        return run.outputs.get(self.answer_path) if run is not None else None
+        if scene.after_oracle:
+            run = await self.oracle()
+            return run.outputs.get(self.answer_path) if run is not None else None
+        return await self._pristine_answer() if self.has_box else None
+
+    async def _pristine_answer(self) -> bytes | None:
+        """What lies in the image where the answer is looked for: empty where nothing does."""
+        path = self.answer_path
+
+        async def read() -> bytes:
+            return (await self.read_pristine([path])).get(path, b"")
+
+        return await self.once_per_image(f"answer at {path}", read)  # type: ignore[no-any-return]
 
     @asynccontextmanager
     async def box(self, scene: Scene) -> AsyncIterator[Sandbox]:
@@ -213,6 +232,10 @@ class Stage:
             self._memo[name] = asyncio.ensure_future(make())
         return await asyncio.shield(self._memo[name])
 
+    async def once_per_image(self, name: str, make: Callable[[], Awaitable[Any]]) -> Any:
+        """The value of ``make``, computed once for all tasks whose boxes are the same. Raises `SandboxError`."""
+        return await self._shared.once((name, box_spec(self.task, await self.image())), make)
+
     async def set_scene(self, box: Sandbox, scene: Scene) -> ExecResult | None:
         """Write the scene's files and run its scripts as the agent. Raises `SandboxError`."""
         user = self.task.spec.agent.user
@@ -242,10 +265,18 @@ class Stage:
         assert self.provider is not None
         if scene.after_oracle:
             run = await self.oracle()
-            if run is None or run.snapshot is None:
+            if run is None:
                 raise SandboxError("there is no state of the oracle to start from", code="no_oracle")
-            return (await self.provider.start_from(run.snapshot, spec, 1))[0]
-        return await self.provider.acquire(spec, timeout_s=self.task.spec.budget.acquire_s)
+            if run.snapshot is not None:
+                return (await self.provider.start_from(run.snapshot, spec, 1))[0]
+        box = await self.provider.acquire(spec, timeout_s=self.task.spec.budget.acquire_s)
+        if scene.after_oracle:
+            try:
+                await self._run_solution(box, self.task.root / "solution")
+            except BaseException:
+                await box.close()  # nobody else knows of it
+                raise
+        return box
 
     async def _network(self, closing: AsyncExitStack) -> str:
         if not self.task.spec.services:
@@ -272,7 +303,8 @@ class Stage:
             paths = changed_files(before, await hash_files(box, self.artifacts))
             outputs = await read_files(box, paths)
             pristine = await self._read_pristine([path for path in outputs if path in before])
-            snapshot = await box.snapshot()
+            # Of a text answer nothing but the answer is asked again: a snapshot would cost more than the whole run.
+            snapshot = await box.snapshot() if self.task.spec.verifier.kind != "text" else None
             end = EndState(sandbox=box, network=network)
             verdict = self._counted(await verify(self.task, end, self.provider))
             return OracleRun(verdict, ended, outputs, pristine, snapshot)

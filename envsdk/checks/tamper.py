@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 
-from envsdk.checks.attacks import interpreter, leftover, links, path, settings, submission, workspace
-from envsdk.checks.attacks.ground import Attack, Ground, survey
+from envsdk.checks.attacks import expressions, interpreter, leftover, links, path, settings, submission, workspace
+from envsdk.checks.attacks.ground import WRONG, Attack, Ground, survey
 from envsdk.checks.attacks.reading import readable_tests
 from envsdk.checks.check import (
     MACHINERY,
@@ -28,31 +28,50 @@ from envsdk.checks.repeat import repeated
 from envsdk.checks.stage import Scene, Stage
 from envsdk.verifying.verdict import Verdict
 
-KINDS = (workspace, links, interpreter, settings, path, submission, leftover)
+KINDS = (workspace, links, interpreter, settings, path, submission, expressions, leftover)
 _SHOWN = 10
 
 
 async def _examine(stage: Stage) -> Finding:
-    if stage.task.spec.verifier.kind != "script" or not stage.has_box:
-        return does_not_apply("the verifier runs away from the agent's box and reads plain answers")
+    if stage.task.spec.verifier.kind == "state":
+        return does_not_apply("the verifier runs away from the agent's box and reads files")
     if (await repeated(stage)).outcome == "fail":
         return not_assessed("runs on one state do not agree: see repeat")
     run = await stage.passing_oracle()
     assert run is not None
+    if stage.task.spec.verifier.kind == "text":
+        return await _told(stage)
     ground = await survey(stage, run)
     if is_full(await stage.play(Scene(files=dict(ground.base))), stage.task.spec.verifier):
         return does_not_apply("a wrong submission earns the full reward without any attack")
     return await _attacked(stage, ground)
 
 
+async def _told(stage: Stage) -> Finding:
+    """Answers to a Python verifier that are programs."""
+    if is_full(await stage.play(Scene(files={stage.answer_path: WRONG})), stage.task.spec.verifier):
+        return does_not_apply("a wrong answer earns the full reward without any attack")
+    scenes = {what: Scene(files={stage.answer_path: payload}) for what, payload in expressions.PAYLOADS.items()}
+    attacks = [Attack(f"the answer as {what}", scene) for what, scene in scenes.items()]
+    return _judged(stage, attacks, await _played(stage, attacks))
+
+
 async def _attacked(stage: Stage, ground: Ground) -> Finding:
     attacks = [attack for kind in KINDS for attack in kind.attacks(ground)]
-    verdicts = await asyncio.gather(*(stage.play(attack.scene) for attack in attacks))
+    found = _judged(stage, attacks, await _played(stage, attacks))
+    if found.outcome != "fail" and await readable_tests(stage, ground):
+        return fails("a program that is handed in can read /tests while it is judged")
+    return found
+
+
+async def _played(stage: Stage, attacks: list[Attack]) -> list[Verdict]:
+    return await asyncio.gather(*(stage.play(attack.scene) for attack in attacks))
+
+
+def _judged(stage: Stage, attacks: list[Attack], verdicts: list[Verdict]) -> Finding:
     won = [pair for pair in zip(attacks, verdicts, strict=True) if is_full(pair[1], stage.task.spec.verifier)]
     if won:
         return _lost(won)
-    if await readable_tests(stage, ground):
-        return fails("a program that is handed in can read /tests while it is judged")
     broken = [verdict for verdict in verdicts if verdict.code in MACHINERY]
     if broken:
         return undecided(f"{len(broken)} attacks could not be verified: {broken[0].code}", **shown(broken[0]))

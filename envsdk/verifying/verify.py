@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
 from envsdk.episode.record import VerifierEvidence
@@ -104,11 +104,12 @@ def _not_ready(error: EnvsdkError, start: float) -> Verdict:
 
 
 async def _python(task: Task, end: EndState, surroundings: Surroundings) -> Verdict:
-    with tempfile.TemporaryDirectory(prefix="envsdk-artifacts-") as folder:
-        answer = end.answer
-        artifacts: Artifacts | None = None
+    answer = end.answer
+    artifacts: Artifacts | None = None
+    with ExitStack() as closing:
         try:
             if task.spec.verifier.kind == "state" or (answer is None and (end.sandbox or end.artifacts)):
+                folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="envsdk-artifacts-"))
                 artifacts = await _artifacts(task, end, Path(folder))
         except SandboxError as error:
             evidence = VerifierEvidence(error_code="download_failed", message=str(error))

@@ -2,65 +2,86 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 
+from envsdk.checks.mutation import json_values, numbers
 from envsdk.checks.mutation.mutant import Mutant
 from envsdk.checks.mutation.wording import Wording
 
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _CONSTANTS = ("0", "1", "x")
+_LETTERS = re.compile(r"[A-Za-z]{3}")
 
 
-def mutants(path: str, content: bytes, wording: Wording, inputs: Iterable[str]) -> Iterator[Mutant]:
-    """Wrong variations of one text file of the submission.
+def mutants(
+    path: str, content: bytes, wording: Wording, inputs: Iterable[str], *, instruction: str = "", is_reply: bool = False
+) -> Iterator[Mutant]:
+    """Wrong variations of one text of the submission.
 
     Args:
         path: where it lies.
         content: what the oracle wrote.
         wording: what the instruction demands.
         inputs: texts of the files that the task gives, for candidates.
+        instruction: names the parts of a structured answer.
+        is_reply: it is what somebody said, in which the answer may be looked for, not a file of its own.
     """
     text = content.decode("utf-8", "replace")
-    made = dict(_variations(text, wording, inputs))
+    made = dict(_variations(text, wording, instruction))
+    if not is_reply or wording.alone:
+        made |= dict(_around(text, wording, inputs))
     for name, other in made.items():
         if other.split() != text.split():
             yield Mutant(f"{path}: {name}", {path: other.encode()})
+    lines = text.splitlines()
+    if wording.by_line and len(lines) > 1:
+        yield Mutant(f"{path}: all in one line", {path: (" ".join(lines) + "\n").encode()})
 
 
-def _variations(text: str, wording: Wording, inputs: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _variations(text: str, wording: Wording, instruction: str) -> Iterator[tuple[str, str]]:
     bare = text.strip()
-    lines = text.splitlines(keepends=True)
-    if _NUMBER.fullmatch(bare):
-        yield from _other_numbers(bare, wording)
+    is_number = numbers.NUMBER.fullmatch(bare) is not None
+    if is_number and not wording.free:
+        yield from numbers.others(bare, wording)
         yield "the text x", "x\n"
-    else:
-        yield from ((f"the constant {constant}", f"{constant}\n") for constant in _CONSTANTS)
-        if not wording.tolerance and (number := _NUMBER.search(text)):
-            yield "its first number off by one", text[: number.start()] + _plus(number[0], 1) + text[number.end() :]
+        return
+    yield from ((f"the constant {constant}", f"{constant}\n") for constant in _CONSTANTS)
+    if wording.free or is_number:
+        return
+    if _LETTERS.search(text):
+        yield "other letters in their places", codecs.encode(text, "rot13")
+    if wording.case and text.swapcase() != text:
+        yield "capital letters as small ones and the reverse", text.swapcase()
+    if (value := json_values.parsed(text)) is not None:
+        yield from json_values.others(value, wording, instruction)
+    elif not wording.tolerance and (number := numbers.NUMBER.search(text)):
+        yield "its first number off by one", text[: number.start()] + numbers.plus(number[0], 1) + text[number.end() :]
+        yield "every number off by one", numbers.every_plus_one(text)
+    yield from _by_line(text, wording)
+
+
+def _by_line(text: str, wording: Wording) -> Iterator[tuple[str, str]]:
+    lines = text.splitlines(keepends=True)
+    words = text.split()
     if len(lines) > 1:
         yield "its last line dropped", "".join(lines[:-1])
         yield "only its first line", lines[0]
     if len(lines) > 1 and wording.in_order:
         yield "its lines in reverse", "".join(line if line.endswith("\n") else line + "\n" for line in reversed(lines))
-    if not wording.contains:
-        yield "one line too many", (text if text.endswith("\n") else text + "\n") + "x\n"
-        yield from _all_candidates(lines, inputs)
+    if len(lines) == 1 and len(words) > 1 and wording.in_order:
+        yield "its words in reverse", " ".join(reversed(words)) + "\n"
 
 
-def _other_numbers(bare: str, wording: Wording) -> Iterator[tuple[str, str]]:
-    value = Decimal(bare)
-    far = 10 * max(Decimal(1), abs(value))
-    yield "the number far off", f"{_like(bare, value + far)}\n"
-    yield "the number far off below", f"{_like(bare, value - far)}\n"
-    if wording.tolerance:
+def _around(text: str, wording: Wording, inputs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The right answer, with what makes it wrong beside it."""
+    if wording.contains:
         return
-    yield "the constant 0", "0\n"
-    yield "twice the number", f"{_like(bare, 2 * value)}\n"
-    yield "the number with the other sign", f"{_like(bare, -value)}\n"
-    yield "the number plus 1", f"{_like(bare, value + 1)}\n"
-    yield "the number minus 1", f"{_like(bare, value - 1)}\n"
+    bare, lines = text.strip(), text.splitlines()
+    yield "one line too many", (text if text.endswith("\n") else text + "\n") + "x\n"
+    if len(lines) == 1 and not wording.free:
+        yield "denied", f"not {bare}\n"
+    yield from _all_candidates(lines, inputs)
 
 
 def _all_candidates(lines: list[str], inputs: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -71,12 +92,3 @@ def _all_candidates(lines: list[str], inputs: Iterable[str]) -> Iterator[tuple[s
         if picked and picked < {line.strip() for line in candidates}:
             yield "all candidates listed", "".join(f"{line}\n" for line in candidates)
             return
-
-
-def _plus(number: str, step: int) -> str:
-    return _like(number, Decimal(number) + step)
-
-
-def _like(model: str, value: Decimal) -> str:
-    places = len(model.partition(".")[2])
-    return f"{value:.{places}f}"

@@ -23,18 +23,56 @@ _IN_ORDER = re.compile(
     r"|\bin (?:the )?(?:same |given |original )?order\b|from (?:smallest|largest|lowest|highest|oldest|newest)",
     re.IGNORECASE,
 )
-_CONTAINS = re.compile(r"\bcontain(?:s|ing)?\b|\binclud(?:e|es|ing)\b|\bwith the (?:word|text|line)\b", re.IGNORECASE)
+_CONTAINS = re.compile(
+    r"\bcontain(?:s|ing)?\b|\binclud(?:e|es|ing)\b|\bmention(?:s|ing)?\b|\bwith the (?:word|text|line)\b", re.IGNORECASE
+)
 _COUNTING = re.compile(
     r"\bhow (?:many|much|long|old|far|often)\b|\bnumber of\b|\bcount\b|\bsum\b|\btotal\b|\bmean\b|\baverage\b"
     r"|\bmedian\b|\bmax(?:imum)?\b|\bmin(?:imum)?\b|\blargest\b|\bsmallest\b|\bdifference\b|\bproduct\b"
     r"|\bpercentage\b|\bsize of\b",
     re.IGNORECASE,
 )
+_CASE = re.compile(
+    r"\bcapital letters?\b|\bcapitali[sz]e|\bin capitals\b|\bupper[- ]?case|\blower[- ]?case|\bsmall letters\b",
+    re.IGNORECASE,
+)
+_ANY_CASE = re.compile(
+    r"(?:case|capitals?|letters)\W[^.]{0,40}(?:does not|doesn't|do not|don't|is not|are not|never) (?:matter|important)"
+    r"|case[- ]insensitiv|ignor\w+ (?:the )?(?:case|capital)|regardless of (?:the )?case",
+    re.IGNORECASE,
+)
+_BY_LINE = re.compile(
+    r"\bone (?:\w+ )?(?:a|per|on each|in each) line\b|\beach (?:\w+ )?on (?:its own|a) line", re.IGNORECASE
+)
+_ALONE = re.compile(
+    r"\balone\b|\bonly\b|\bjust\b|nothing (?:else|more)|no other|\bsingle (?:word|number|letter|line|digit)"
+    r"|\bone (?:word|number|letter|line|digit)\b|\bexact(?:ly)?\b|no explanation"
+    r"|without (?:any )?(?:other|further|explanation)",
+    re.IGNORECASE,
+)
+_FREE = re.compile(
+    r"\b(?:write|give|find|name|choose|pick|print|return|make|create|invent|(?:answer|reply) with) (?:any|some)\b"
+    r"|\bany (?:one )?(?:such|valid|suitable|possible|prime|even|odd|number|integer|word)\b|of your (?:own )?choice"
+    r"|\barbitrary\b|\byou (?:like|choose|want|prefer)\b|several (?:answers|solutions) are",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """An instruction's demands on form."""
+    """An instruction's demands on form.
+
+    Attributes:
+        exact: byte for byte.
+        tolerance: near is good enough.
+        any_order, in_order: whether the order of lines or words counts.
+        contains: other text may stand around.
+        counting: it asks for one number.
+        case: capital and small letters are what it is about.
+        by_line: one thing a line.
+        alone: nothing may stand beside the answer.
+        free: there are several right answers.
+    """
 
     exact: bool
     tolerance: bool
@@ -42,6 +80,10 @@ class Wording:
     in_order: bool
     contains: bool
     counting: bool
+    case: bool = False
+    by_line: bool = False
+    alone: bool = False
+    free: bool = False
 
 
 def read_wording(instruction: str) -> Wording:
@@ -53,4 +95,8 @@ def read_wording(instruction: str) -> Wording:
         in_order=bool(_IN_ORDER.search(instruction)) and not _ANY_ORDER.search(instruction),
         contains=bool(_CONTAINS.search(instruction)),
         counting=bool(_COUNTING.search(instruction)),
+        case=bool(_CASE.search(instruction)) and not _ANY_CASE.search(instruction),
+        by_line=bool(_BY_LINE.search(instruction)),
+        alone=bool(_ALONE.search(instruction)),
+        free=bool(_FREE.search(instruction)),
     )

@@ -1,0 +1,60 @@
+"""Wrong numbers: far off, of another size, sign or length, beside others, and no number at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from envsdk.checks.mutation.wording import Wording
+
+NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_MANY = 1000
+
+
+def others(bare: str, wording: Wording) -> Iterator[tuple[str, str]]:
+    """Name and text of wrong variations of a text that is one number; none of them has its value.
+
+    Under a tolerance that the instruction states only what is far off is wrong, and what is no number.
+    """
+    for name, other in _others(bare, wording):
+        if not (NUMBER.fullmatch(other.strip()) and Decimal(other.strip()) == Decimal(bare)):
+            yield name, other
+
+
+def _others(bare: str, wording: Wording) -> Iterator[tuple[str, str]]:
+    value = Decimal(bare)
+    far = 10 * max(Decimal(1), abs(value))
+    yield "the number far off", f"{like(bare, value + far)}\n"
+    yield "the number far off below", f"{like(bare, value - far)}\n"
+    yield "the text nan", "nan\n"
+    if wording.tolerance:
+        return
+    yield "the constant 0", "0\n"
+    yield "twice the number", f"{like(bare, 2 * value)}\n"
+    yield "the number with the other sign", f"{like(bare, -value)}\n"
+    yield "the number plus 1", f"{like(bare, value + 1)}\n"
+    yield "the number minus 1", f"{like(bare, value - 1)}\n"
+    yield "the number with a digit more in front", f"{'-' if value < 0 else ''}1{bare.lstrip('+-')}\n"
+    if "." in bare:
+        yield "the number with another first decimal", f"{like(bare, value + Decimal('0.4'))}\n"
+    else:
+        yield "the number with a digit more behind", f"{bare}7\n"
+    if 0 < value < _MANY - 1 and value == int(value) and not wording.contains:
+        yield "every number there is", "".join(f"{number}\n" for number in range(_MANY))
+
+
+def plus(number: str, step: int) -> str:
+    """The number with ``step`` added, with as many decimals."""
+    return like(number, Decimal(number) + step)
+
+
+def every_plus_one(text: str) -> str:
+    """The text with each of its numbers one larger."""
+    return NUMBER.sub(lambda match: plus(match[0], 1), text)
+
+
+def like(model: str, value: Decimal) -> str:
+    """A value with as many decimals as ``model`` has."""
+    places = len(model.partition(".")[2])
+    return f"{value:.{places}f}"

@@ -1,0 +1,28 @@
+"""Every labelled task."""
+
+from __future__ import annotations
+
+from tests.labelled import (
+    answers,
+    comparisons,
+    leaks,
+    manifests,
+    rewards,
+    skips,
+    statuses,
+    surroundings,
+    trust,
+)
+from tests.labelled.mini import Labelled
+
+CASES: tuple[Labelled, ...] = (
+    *statuses.CASES,
+    *rewards.CASES,
+    *skips.CASES,
+    *trust.CASES,
+    *surroundings.CASES,
+    *comparisons.CASES,
+    *leaks.CASES,
+    *manifests.CASES,
+    *answers.CASES,
+)

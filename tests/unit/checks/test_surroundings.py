@@ -1,0 +1,53 @@
+"""Surroundings changed together: everything is tried at least once, and one that matters is still named alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envsdk.checks import clock, hash_seed, surroundings
+from envsdk.checks.engine import ask_check
+from envsdk.checks.stage import Scene, Stage
+from tests.fakes.tasks import text_task
+
+
+@pytest.mark.parametrize("seeds", [surroundings.SEEDS, surroundings.SEEDS[:5]])
+def test_every_seed_zone_locale_and_date_is_tried(seeds: tuple[str, ...]) -> None:
+    scenes = surroundings._scenes(Scene(), seeds)
+    assert [scene.env["PYTHONHASHSEED"] for scene in scenes] == list(seeds)
+    assert {scene.env.get("TZ") for scene in scenes} >= set(surroundings.ZONES)
+    assert {scene.env.get("LC_ALL") for scene in scenes} >= set(surroundings.LOCALES)
+    assert {scene.faketime for scene in scenes} >= set(surroundings.SHIFTS)
+
+
+async def test_where_all_agree_nothing_is_tried_alone(tmp_path: Path) -> None:
+    async with Stage(text_task(tmp_path), None, repeats=2) as stage:
+        results = [await ask_check(check, stage) for check in (hash_seed.CHECK, clock.CHECK)]
+        assert [result.outcome for result in results] == ["pass", "pass"]
+        assert stage.runs == 1 + len(surroundings.seeds_for(stage)) + 1  # the oracle, all at once, and one repetition
+
+
+@pytest.mark.parametrize(
+    ("condition", "check", "word"),
+    [
+        ("time.localtime(0).tm_hour == 0", clock.CHECK, "TZ="),
+        ("time.time() < 1_830_000_000", clock.CHECK, "the clock at +400d"),
+        ("os.environ.get('LC_ALL') != 'C'", hash_seed.CHECK, "LC_ALL=C"),
+        ("os.environ.get('PYTHONHASHSEED') != '5'", hash_seed.CHECK, "PYTHONHASHSEED=5"),
+    ],
+)
+async def test_the_one_that_matters_is_named(tmp_path: Path, condition: str, check: object, word: str) -> None:
+    source = (
+        f"import os\nimport time\n\n\ndef judge(answer):\n    return float(answer.strip() == '5' and {condition})\n"
+    )
+    async with Stage(text_task(tmp_path, source=source), None, repeats=2) as stage:
+        result = await ask_check(check, stage)  # type: ignore[arg-type]
+    assert result.outcome == "fail"
+    assert word in result.why
+
+
+async def test_a_zone_does_not_make_the_hash_seed_guilty(tmp_path: Path) -> None:
+    source = "import time\n\n\ndef judge(answer):\n    return float(time.localtime(0).tm_hour == 0)\n"
+    async with Stage(text_task(tmp_path, source=source), None, repeats=2) as stage:
+        assert (await ask_check(hash_seed.CHECK, stage)).outcome == "pass"

@@ -1,0 +1,138 @@
+"""Wrong answers in disguise: numbers beside numbers, other letters, other case, JSON with one value changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envsdk.checks.mutation import json_values, numbers, texts
+from envsdk.checks.mutation.wording import read_wording
+
+PLAIN = read_wording("Do it.")
+NEAR = read_wording("An error of up to 0.5 is accepted.")
+
+
+def texts_of(text: str, instruction: str = "Do it.", *, is_reply: bool = False) -> dict[str, str]:
+    wording = read_wording(instruction)
+    made = texts.mutants("/a", text.encode(), wording, (), instruction=instruction, is_reply=is_reply)
+    return {mutant.name.removeprefix("/a: "): mutant.files["/a"].decode() for mutant in made}
+
+
+@given(st.integers(-(10**6), 10**6))
+def test_no_variation_of_an_integer_reads_as_that_integer(value: int) -> None:
+    for name, other in numbers.others(str(value), PLAIN):
+        if name != "every number there is":
+            assert other.strip() not in {str(value), f"+{value}"}, name
+
+
+@given(st.decimals(-1000, 1000, places=2, allow_nan=False, allow_infinity=False))
+def test_decimals_are_off_by_more_than_any_rounding(value: object) -> None:
+    for name, other in numbers.others(str(value), PLAIN):
+        if other.strip() not in {"nan", "0"} and name not in {"every number there is", "twice the number"}:
+            assert name == "the number with the other sign" or abs(float(other) - float(str(value))) >= 0.39
+
+
+@pytest.mark.parametrize("nothing", ["0", "0.00", "-0.0"])
+def test_nothing_in_another_form_is_still_nothing(nothing: str) -> None:
+    found = dict(numbers.others(nothing, PLAIN))
+    assert not {"twice the number", "the number with the other sign", "the constant 0"} & set(found)
+
+
+def test_a_number_stands_among_others_where_it_must_stand_alone() -> None:
+    found = dict(numbers.others("42", PLAIN))
+    assert found["the number with a digit more in front"] == "142\n"
+    assert found["the number with a digit more behind"] == "427\n"
+    assert "\n42\n" in found["every number there is"]
+    assert found["the text nan"] == "nan\n"
+
+
+@pytest.mark.parametrize("number", ["-3", "1.5", "70000"])
+def test_no_list_of_numbers_where_the_number_would_not_be_in_it(number: str) -> None:
+    assert "every number there is" not in dict(numbers.others(number, PLAIN))
+
+
+def test_under_a_tolerance_no_near_number_is_wrong() -> None:
+    assert set(dict(numbers.others("42", NEAR))) == {"the number far off", "the number far off below", "the text nan"}
+
+
+def test_every_number_of_a_text_is_moved() -> None:
+    assert numbers.every_plus_one("a 1, b 2.5 and -1\n") == "a 2, b 3.5 and 0\n"
+
+
+@pytest.mark.parametrize(
+    ("instruction", "name", "other"),
+    [
+        ("Name it.", "other letters in their places", "Cnevf\n"),
+        ("Name it in capital letters.", "capital letters as small ones and the reverse", "pARIS\n"),
+        ("Name it.", "denied", "not Paris\n"),
+    ],
+)
+def test_a_word_is_varied(instruction: str, name: str, other: str) -> None:
+    assert texts_of("Paris\n", instruction)[name] == other
+
+
+def test_case_is_turned_only_where_it_was_asked_for() -> None:
+    assert "capital letters as small ones and the reverse" not in texts_of("Paris\n", "What is the capital of France?")
+
+
+def test_lines_that_were_to_stand_each_alone_are_put_together() -> None:
+    assert texts_of("a\nb\n", "the words, one a line")["all in one line"] == "a b\n"
+    assert "all in one line" not in texts_of("a\nb\n", "the words")
+
+
+def test_words_of_one_line_are_turned_round_where_an_order_was_asked_for() -> None:
+    assert texts_of("apple fig pear\n", "sorted")["its words in reverse"] == "pear fig apple\n"
+    assert "its words in reverse" not in texts_of("apple fig pear\n")
+
+
+def test_what_somebody_said_may_stand_among_other_words_unless_that_was_forbidden() -> None:
+    loose = texts_of("391", "What is 17 times 23?", is_reply=True)
+    strict = texts_of("391", "What is 17 times 23? Answer with the number alone.", is_reply=True)
+    assert {"one line too many", "denied"} <= set(strict)
+    assert not {"one line too many", "denied"} & set(loose)
+    assert "the number plus 1" in loose
+
+
+def test_where_several_answers_are_right_only_constants_are_wrong() -> None:
+    assert set(texts_of("101\n", "Write any number above a hundred.")) <= {
+        "the constant 0",
+        "the constant 1",
+        "the constant x",
+        "one line too many",
+    }
+
+
+VALUE = {"min": 3, "ok": True, "names": ["a", "b"], "note": "free words", "extra": 9}
+ASKED = "Write min, ok, names and note."
+
+
+def test_each_named_part_of_an_object_is_dropped_and_changed() -> None:
+    found = dict(json_values.others(VALUE, PLAIN, ASKED))
+    assert "min" not in json.loads(found["the JSON object without 'min'"])
+    assert json.loads(found["another value of 'min'"])["min"] == 4
+    assert json.loads(found["another value of 'ok'"])["ok"] is False
+    assert json.loads(found["another value of 'names'"])["names"] == ["a"]
+
+
+def test_free_text_and_parts_that_nobody_asked_for_are_left_alone() -> None:
+    found = dict(json_values.others(VALUE, PLAIN, ASKED))
+    assert "another value of 'note'" not in found
+    assert not any("extra" in name for name in found)
+
+
+def test_under_a_tolerance_a_changed_value_is_far_off() -> None:
+    found = dict(json_values.others({"min": 3}, NEAR, ASKED))
+    assert json.loads(found["another value of 'min'"])["min"] > 1000
+
+
+@pytest.mark.parametrize("text", ["", "42", "null", "{}", "[]", "not json", '"word"'])
+def test_what_is_no_object_and_no_list_is_not_taken_for_one(text: str) -> None:
+    assert json_values.parsed(text) is None
+
+
+def test_a_list_loses_its_last_member() -> None:
+    found = dict(json_values.others([1, 2], PLAIN, ASKED))
+    assert json.loads(found["the JSON list without its last member"]) == [1]
