@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,14 +73,11 @@ class DeclaredTasks(pytest.Collector):
             yield TaskSource(slug, lambda dest: write_task(declaration, declaration.function(), dest, slug=slug))
             return
         family = Family(declaration)
-        hardest = {knob: values[-1] for knob, values in family.levels.items()}
-        slugs = set()
-        for level in (family.complete({}), hardest):
-            for seed in SEEDS:
-                slug = family.slug(level, seed)
-                if slug not in slugs:
-                    slugs.add(slug)
-                    yield TaskSource(slug, lambda dest, lv=level, s=seed: family.draw(seed=s, level=lv, dest=dest))  # type: ignore[misc]
+        for level, seed in itertools.product(family.extremes(), SEEDS):
+            yield TaskSource(
+                family.slug(level, seed),
+                lambda dest, level=level, seed=seed: family.draw(seed=seed, level=level, dest=dest),  # type: ignore[misc]
+            )
 
 
 class InvalidTaskItem(pytest.Item):

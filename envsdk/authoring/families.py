@@ -41,6 +41,12 @@ class Family:
         for values in itertools.product(*self.levels.values()):
             yield dict(zip(self.levels, values, strict=True))
 
+    def extremes(self) -> list[dict[str, Scalar]]:
+        """The easiest level and the hardest; one where they are the same."""
+        easiest = self.complete({})
+        hardest = {knob: values[-1] for knob, values in self.levels.items()}
+        return [easiest] if hardest == easiest else [easiest, hardest]
+
     def complete(self, level: Level) -> dict[str, Scalar]:
         """``level`` with the easiest value for each knob that it leaves out, in the order of declaration.
 

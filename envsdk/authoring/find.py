@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -49,12 +50,13 @@ def get_family(name: str) -> Family:
     return families[name]
 
 
-def find_tasks(source: str | Path | ModuleType, dest: Path) -> list[Task]:
+def find_tasks(source: str | Path | ModuleType, dest: Path, *, seeds: Iterable[int] = (0,)) -> list[Task]:
     """Write out what a module or Python file declares: every task, and of each family the easiest and the hardest.
 
     Args:
         source: a module, its name, or the path of a ``.py`` file, which is imported.
         dest: a folder; each task becomes a directory in it, named by its slug.
+        seeds: at which families are drawn.
 
     Raises:
         UsageError: the source cannot be imported, or a draw cannot be written.
@@ -62,16 +64,18 @@ def find_tasks(source: str | Path | ModuleType, dest: Path) -> list[Task]:
     """
     tasks = []
     for declaration in declared_in(import_source(source).__name__):
-        if not declaration.is_family:
+        if declaration.is_family:
+            tasks += draw_extremes(Family(declaration), dest, seeds=seeds)
+        else:
             draw = declaration.function()
             tasks.append(write_task(declaration, draw, dest / declaration.name, slug=declaration.name))
-            continue
-        family = Family(declaration)
-        easiest = family.complete({})
-        hardest = {knob: values[-1] for knob, values in family.levels.items()}
-        levels = [easiest, hardest] if hardest != easiest else [easiest]
-        tasks += [family.draw(seed=0, level=level, dest=dest / family.slug(level, 0)) for level in levels]
     return tasks
+
+
+def draw_extremes(family: Family, dest: Path, *, seeds: Iterable[int] = (0,)) -> list[Task]:
+    """Distinct tasks of a family at its easiest and its hardest level, a folder each. Raises as `Family.draw` does."""
+    numbers = tuple(seeds)
+    return [task for level in family.extremes() for task in family.draw_many(seeds=numbers, level=level, dest=dest)]
 
 
 def import_source(source: str | Path | ModuleType) -> ModuleType:

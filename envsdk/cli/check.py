@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from envsdk.cli.envelope import BAD, UNDECIDED, failure, success
 from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.progress import counted, stderr_console
 from envsdk.errors import EnvsdkError, FaultyError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def check(
     from envsdk.checks.gather import gather
     from envsdk.checks.render import lines
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = stderr_console()
     asked = None if checks is None else [name.strip() for name in checks.split(",") if name.strip()]
     with tempfile.TemporaryDirectory(prefix="envsdk-check-") as folder:
         loaded = gather(sources, Path(folder))
@@ -79,13 +79,11 @@ async def _checked(
     choose(asked)  # a wrong name is said before anything is started
     boxes = any(task.spec.container is not None for task in tasks)
     provider = open_provider(sandbox) if boxes else None
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     try:
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-            bar = progress.add_task("checking", total=len(tasks))
+        with counted(console, "checking", len(tasks)) as done:
 
             def heard(report: CheckReport) -> None:
-                progress.update(bar, advance=1, description=report.slug)
+                done(report.slug)
                 if not console.is_terminal and len(tasks) > 1:
                     console.print(summary_line(report), markup=False)
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from envsdk.cli.envelope import BAD, failure, render, success
-from envsdk.cli.options import JsonFlag
+from envsdk.cli.envelope import BAD, failure, success
+from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.progress import counted, stderr_console
 from envsdk.conformance.run import CaseResult, Tally, installed_judges, read_cases, run_cases
 from envsdk.errors import FaultyError
 
@@ -28,15 +27,13 @@ def conform(
 
     Examples: envsdk conform tests/conformance/cases; envsdk conform cases --json
     """
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console = stderr_console()
     judges = installed_judges()
     total = sum(1 for _ in read_cases(folder))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("cases", total=total)
+    with counted(console, "cases", total) as done:
 
         def heard(result: CaseResult) -> None:
-            progress.update(bar, advance=1, description=result.case.kind)
+            done(result.case.kind)
             if result.outcome == "failed" or verbose:
                 console.print(
                     f"{_MARKS[result.outcome]} {result.case.kind} {result.case.id} {result.why}", markup=False
@@ -45,7 +42,7 @@ def conform(
         tally = run_cases(folder, judges, report=heard)
     for line in _skipped(tally):
         console.print(line, markup=False)
-    print(render(_envelope(tally)) if as_json else tally.closing_line())
+    emit(_envelope(tally), as_json=as_json, text=tally.closing_line())
     if tally.count("failed"):
         raise typer.Exit(BAD)
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from envsdk.cli.envelope import MISSING, failure, render, success
+from envsdk.cli.envelope import MISSING, failure, success
+from envsdk.cli.options import JsonFlag, emit
 from envsdk.errors import PrerequisiteError
 from envsdk.prerequisites import Finding, examine
 
 _MARKS = {"ok": "[green]ok[/]", "missing": "[red]missing[/]", "absent": "[yellow]absent[/]"}
 
 
-def doctor(
-    *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON envelope on stdout.")] = False
-) -> None:
+def doctor(*, as_json: JsonFlag = False) -> None:
     """Check sandboxes, packages, models, disk and registry, and print the fix for what is missing. Exit 0, or 3."""
     console = Console(stderr=True)
     with console.status("looking at this machine (imports torch and vllm: some seconds)"):
@@ -25,7 +22,7 @@ def doctor(
     missing = [finding for finding in findings if finding.state == "missing"]
     if as_json:
         errors = [PrerequisiteError(finding.detail, hint=finding.fix, where=finding.name) for finding in missing]
-        typer.echo(render(failure(*errors, checks=findings) if errors else success(checks=findings)))
+        emit(failure(*errors, checks=findings) if errors else success(checks=findings), as_json=True, text="")
     else:
         Console().print(_table(findings))
         console.print(

@@ -8,7 +8,6 @@ the machinery failed, 130 interrupted.
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from envsdk.errors import EnvsdkError
@@ -34,6 +33,4 @@ def render(envelope: dict[str, Any]) -> str:
 def _plain(value: Any) -> Any:
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
     return str(value)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from envsdk.conformance.entries import content_of, name_of
 from envsdk.conformance.run import SkipCaseError
 
 _TAR_TYPES = {
@@ -42,20 +43,6 @@ def build_archive(form: str, members: Sequence[Mapping[str, Any]], path: Path) -
             _zip(members, path)
         case _:
             raise SkipCaseError(f"unknown archive format {form!r}")
-
-
-def content_of(entry: Mapping[str, Any]) -> bytes:
-    """The bytes of an entry: ``text``, ``hex`` or ``fill``; empty where it has none."""
-    if "fill" in entry:
-        return str(entry["fill"]["unit"]).encode() * int(entry["fill"]["times"])
-    if "hex" in entry:
-        return bytes.fromhex(entry["hex"])
-    return str(entry.get("text", "")).encode()
-
-
-def name_of(entry: Mapping[str, Any]) -> bytes:
-    """The name of an entry as bytes: ``path_hex`` where it is no UTF-8."""
-    return bytes.fromhex(entry["path_hex"]) if "path_hex" in entry else str(entry["path"]).encode()
 
 
 def _kind(entry: Mapping[str, Any], known: Mapping[str, Any]) -> str:

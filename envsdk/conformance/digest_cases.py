@@ -11,10 +11,13 @@ from typing import Any
 
 import rfc8785
 
+from envsdk.conformance.entries import content_of, name_of
 from envsdk.conformance.run import Case, SkipCaseError
 from envsdk.digest import digest_rows, tree_digest, tree_rows
 from envsdk.errors import EnvsdkError
 from envsdk.tree import list_tree
+
+_KNOWN = {"path", "path_hex", "text", "hex", "fill", "mode", "link", "hard_link", "dir", "fifo", "socket"}
 
 
 def judge_digest(case: Case) -> None:
@@ -73,22 +76,10 @@ def build_tree(root: Path, entries: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def _create(root: Path, entry: Mapping[str, Any]) -> None:
-    unknown = set(entry) - {
-        "path",
-        "path_hex",
-        "text",
-        "hex",
-        "fill",
-        "mode",
-        "link",
-        "hard_link",
-        "dir",
-        "fifo",
-        "socket",
-    }
+    unknown = set(entry) - _KNOWN
     if unknown:
         raise SkipCaseError(f"unknown tree entry fields {sorted(unknown)}")
-    name = bytes.fromhex(entry["path_hex"]) if "path_hex" in entry else str(entry["path"]).encode()
+    name = name_of(entry)
     path = root / os.fsdecode(name)
     try:
         (path if entry.get("dir") else path.parent).mkdir(parents=True, exist_ok=True)
@@ -113,12 +104,3 @@ def _fill(root: Path, path: Path, entry: Mapping[str, Any]) -> None:
             server.bind(str(path))
     else:
         path.write_bytes(content_of(entry))
-
-
-def content_of(entry: Mapping[str, Any]) -> bytes:
-    """Bytes of an entry: ``text``, ``hex``, or ``fill`` = ``unit`` repeated ``times``."""
-    if "hex" in entry:
-        return bytes.fromhex(entry["hex"])
-    if "fill" in entry:
-        return str(entry["fill"]["unit"]).encode() * int(entry["fill"]["times"])
-    return str(entry.get("text", "")).encode()

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.episode.record import PolicyId, TokenTrace, Turn
-from envsdk.errors import UsageError
+from envsdk.errors import SandboxError, UsageError
 from envsdk.files.output import collect
 from envsdk.sandboxes.base import ExecResult, Sandbox
 from envsdk.spec.model import Task
@@ -147,6 +147,13 @@ def _needed(sandbox: Sandbox | None, name: str, task: Task) -> Sandbox:
             f"agent {name!r} needs a sandbox", code="needs_sandbox", hint="give a sandbox provider", where=task.slug
         )
     return sandbox
+
+
+def sandbox_failure(error: SandboxError) -> tuple[str, dict[str, Any]]:
+    """What ended an episode whose box failed while the agent acted, and the fact that says so."""
+    kind = "no_space_left" if error.code == "disk_full" else error.code
+    ended_by = "channel_lost" if error.code == "channel_lost" else "exception"
+    return ended_by, {"exception": {"kind": kind, "note": str(error)[:500]}}
 
 
 async def run_as_agent(box: Sandbox, clock: EpisodeClock, command: str) -> AgentEnd:

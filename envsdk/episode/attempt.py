@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from envsdk.episode.aftermath import PLAIN_ENDS, look, pristine_answers, recover
-from envsdk.episode.agents import Agent, AgentEnd
+from envsdk.episode.agents import Agent, AgentEnd, sandbox_failure
 from envsdk.episode.box import Box, StartError, open_box
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.episode.controls import control_runs
@@ -137,9 +137,8 @@ class Attempt:
             try:
                 return await self.agent.act(task, box, self.clock)
             except SandboxError as error:
-                kind = "no_space_left" if error.code == "disk_full" else error.code
-                ended_by = "channel_lost" if error.code == "channel_lost" else "exception"
-                return AgentEnd(ended_by, facts={"exception": {"kind": kind, "note": str(error)[:500]}})
+                ended_by, facts = sandbox_failure(error)
+                return AgentEnd(ended_by, facts=facts)
             except EngineError as error:
                 kind = f"inference_{error.code}"
                 return AgentEnd("exception", facts={"exception": {"kind": kind, "note": str(error)[:500]}})

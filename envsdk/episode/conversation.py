@@ -13,7 +13,15 @@ import time
 import uuid
 from typing import Any
 
-from envsdk.episode.agents import OUTPUT_CAP_BYTES, AgentEnd, answers_only, command_fact, observe, store_answer
+from envsdk.episode.agents import (
+    OUTPUT_CAP_BYTES,
+    AgentEnd,
+    answers_only,
+    command_fact,
+    observe,
+    sandbox_failure,
+    store_answer,
+)
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.episode.record import Turn
 from envsdk.errors import EngineError, SandboxError
@@ -92,9 +100,9 @@ class _Conversation:
         except EngineError as error:
             return _engine_end(error, self._course, self._session)
         except SandboxError as error:
-            kind = "no_space_left" if error.code == "disk_full" else error.code
-            self._course.facts["exception"] = {"kind": kind, "note": error.message[:300]}
-            return self._course.end("channel_lost" if error.code == "channel_lost" else "exception", self._session)
+            ended_by, facts = sandbox_failure(error)
+            self._course.facts |= facts
+            return self._course.end(ended_by, self._session)
 
     async def _turns(self) -> AgentEnd:
         messages = opening(self._task)
