@@ -16,9 +16,7 @@ from envsdk.files.output import decode
 from envsdk.sandboxes.base import Sandbox, SandboxProvider
 from envsdk.sandboxes.services import ServiceGroup, start_services
 from envsdk.spec.model import HealthCheck, Task
-from envsdk.verifying.pristine import box_spec, dockerfile_folder, image_of
-
-LOG_TAIL_BYTES = 4 << 10
+from envsdk.verifying.pristine import box_spec, built_image, dockerfile_folder, set_up_image
 
 LOG_TAIL_BYTES = 4 << 10
 
@@ -64,9 +62,10 @@ async def open_box(
         return Box(prepared, prepared.spec.join)
     with clock.phase("build"):
         try:
-            image = await image_of(task, provider)
+            built = await built_image(task, provider)
         except EnvsdkError as error:
             raise StartError(error, phase="build" if dockerfile_folder(task) else "pull") from error
+    image = await _set_up(task, provider, built, clock)
     with clock.phase("acquire"):
         try:
             services = await _services(task, provider, closing)
@@ -81,6 +80,16 @@ async def open_box(
         with clock.phase("setup"):
             await until_healthy(sandbox, task.spec.container.healthcheck, task.spec.budget.setup_s)
     return Box(sandbox, network, services)
+
+
+async def _set_up(task: Task, provider: SandboxProvider, image: str, clock: EpisodeClock) -> str:
+    if task.spec.container is None or not task.spec.container.setup:
+        return image
+    with clock.phase("setup"):
+        try:
+            return await set_up_image(task, provider, image)
+        except EnvsdkError as error:
+            raise StartError(error, phase="setup") from error
 
 
 async def _services(task: Task, provider: SandboxProvider, closing: AsyncExitStack) -> ServiceGroup | None:

@@ -25,7 +25,7 @@ from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox, Running, launch, new_folder
 from envsdk.sandboxes.bubblewrap_images import TreeImages
 from envsdk.sandboxes.bubblewrap_network import Network, hosts_text, open_holder
-from envsdk.sandboxes.bubblewrap_store import Store
+from envsdk.sandboxes.bubblewrap_store import PREFIX, Store
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.disk import remove_tree
 from envsdk.sandboxes.pooled import PooledProvider, all_or_none
@@ -91,6 +91,19 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         for box in boxes:
             self._adopt(box)
         return list(boxes)
+
+    async def find_prepared(self, key: str, base: str) -> str | None:
+        del base  # what it came from is written with it
+        known = self.store.image(PREFIX + key)
+        return known.reference if known is not None else None
+
+    async def keep_prepared(self, key: str, base: str, box: BubblewrapSandbox) -> str:
+        over = self.store.image(base)
+        assert over is not None
+        layer = await box.detach_upper()
+        origin = {**over.origin, "image_digest": PREFIX + key, "setup": key}
+        prepared = over.model_copy(update={"id": key, "layers": (*over.layers, layer), "origin": origin})
+        return self.store.save(prepared).reference
 
     async def acquire_named(self, spec: SandboxSpec, name: str, *, timeout_s: float) -> BubblewrapSandbox:
         """Services of one episode share a network namespace: every name is its loopback address."""

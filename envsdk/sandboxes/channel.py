@@ -151,6 +151,10 @@ class Channel(asyncio.Protocol):
         answer = await self._ask(b"P", b"".join(text(path) for path in paths), timeout_s)
         return parse_peek(answer) if answer is not None else [None] * len(paths)
 
+    async def ping(self, *, timeout_s: float = 10.0) -> bool:
+        """Whether the helper answers; it starts nothing for that."""
+        return self.lost is None and await self._ask(b"P", b"", timeout_s) is not None
+
     async def kill_all(self, *, timeout_s: float = 10.0) -> int:
         """Kill every process but the helper; returns how many ran. Raises `SandboxError` where the link is broken."""
         answer = await self._ask(b"A", b"", timeout_s)

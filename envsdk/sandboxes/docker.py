@@ -22,7 +22,7 @@ from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.docker_box import DockerSandbox
 from envsdk.sandboxes.docker_engine import Engine, new_labels
 from envsdk.sandboxes.docker_helper import helper_volume
-from envsdk.sandboxes.docker_images import DockerImages
+from envsdk.sandboxes.docker_images import SETUP_REPOSITORY, DockerImages
 from envsdk.sandboxes.docker_options import create_arguments
 from envsdk.sandboxes.pooled import PooledProvider, all_or_none
 from envsdk.sandboxes.progress import Progress
@@ -139,6 +139,17 @@ class DockerProvider(PooledProvider[DockerSandbox]):
             self.later(reap_docker(self.engine))
             self._helper = asyncio.ensure_future(helper_volume(self.engine, image))
         return await self._helper
+
+    async def find_prepared(self, key: str, base: str) -> str | None:
+        return await self.images.find_prepared(key, base)
+
+    async def keep_prepared(self, key: str, base: str, box: DockerSandbox) -> str:
+        conf = {"Labels": {"envsdk.kind": "image"}, "Entrypoint": [], "Cmd": []}
+        where = {"repository": SETUP_REPOSITORY, "tag": key}
+        await self.engine.call(self.engine.api.commit, box.id, conf=conf, **where)
+        kept = await self.images.find_prepared(key, base)
+        assert kept is not None
+        return kept
 
     async def commit(self, container: str, *, until_unused: bool = False) -> Snapshot:
         """Freeze a container's file system as an image, for this provider's life or until its last sandbox closes."""

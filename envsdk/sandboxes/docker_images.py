@@ -25,6 +25,7 @@ from envsdk.sandboxes.docker_engine import Engine
 from envsdk.sandboxes.progress import Progress, silent
 
 REPOSITORY = "envsdk-task"
+SETUP_REPOSITORY = "envsdk-setup"
 
 
 class DockerImages:
@@ -45,6 +46,15 @@ class DockerImages:
             raise SandboxError("the task names no image and has no environment/Dockerfile", code="no_image")
         pinned, used = await self._found(image, build_s)
         self._note(pinned, {"image": image, **({"alias": used} if used != image else {})})
+        return pinned
+
+    async def find_prepared(self, key: str, base: str) -> str | None:
+        """The pinned reference of the image that a set-up over ``base`` left, if it is here."""
+        here = await self.inspect(f"{SETUP_REPOSITORY}:{key}")
+        if here is None:
+            return None
+        pinned = str(here["Id"])
+        self._note(pinned, {**self.origin.get(base, {"image": base}), "setup": key, "image_digest": pinned})
         return pinned
 
     async def inspect(self, reference: str) -> dict[str, Any] | None:

@@ -30,14 +30,16 @@ def create_arguments(api: Any, spec: SandboxSpec, volume: str, name: str, *, par
         "labels": new_labels(kind="sandbox"),
         "host_config": api.create_host_config(**_host_options(spec, volume), cgroup_parent=parent or None),
         "networking_config": named,
+        # The container then gets a network namespace with a loopback from the runtime itself. The engine's own way to
+        # the same, network mode "none", runs one more copy of the engine for each start: twice the time.
+        "network_disabled": _network_mode(spec) == "none",
     }
 
 
 def _host_options(spec: SandboxSpec, volume: str) -> dict[str, Any]:
     limit = bounds(spec.limits)
-    network = {"internal": spec.join or "none", "public": "bridge"}.get(spec.network, "none")
     return {
-        "network_mode": network,
+        "network_mode": _network_mode(spec),
         "cap_drop": ["ALL"],
         "cap_add": list(CAPABILITIES),
         "security_opt": ["no-new-privileges"],
@@ -54,3 +56,7 @@ def _host_options(spec: SandboxSpec, volume: str) -> dict[str, Any]:
             {"Name": "core", "Soft": 0, "Hard": 0},
         ],
     }
+
+
+def _network_mode(spec: SandboxSpec) -> str:
+    return {"internal": spec.join or "none", "public": "bridge"}.get(spec.network, "none")

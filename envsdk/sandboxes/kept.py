@@ -157,6 +157,10 @@ class KeptSandbox(ABC):
             return False
         return probe.exit_code == 0
 
+    async def responds(self) -> bool:
+        """Whether the sandbox's helper answers: what tells a whole warm sandbox, which nobody has used yet."""
+        return await self._channel.ping(timeout_s=_PROBE_S)
+
     async def alive(self) -> Liveness:
         """Start a trivial child, and ask the engine what it knows; never raises."""
         began = time.monotonic()

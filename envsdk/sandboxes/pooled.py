@@ -16,6 +16,7 @@ from envsdk.sandboxes.base import Sandbox, SandboxSpec
 from envsdk.sandboxes.disk import DiskWatch
 from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.sandboxes.pools import STARTS_AT_ONCE, PoolStats, WarmPools, idle_budget
+from envsdk.sandboxes.prepared import prepare
 
 B = TypeVar("B", bound=KeptSandbox)
 
@@ -36,6 +37,10 @@ class PooledProvider(ABC, Generic[B]):
     async def prewarm(self, spec: SandboxSpec, n: int) -> None:
         """Have ``n`` idle sandboxes of this spec for the next two minutes, within the machine's budget."""
         await self._warm().prewarm(spec, n)
+
+    async def prepare(self, spec: SandboxSpec, script: str, *, timeout_s: float = 60.0) -> str:
+        """The pinned reference of ``spec.image`` with a set-up script's work in it (`envsdk.sandboxes.prepared`)."""
+        return await prepare(self, spec, script, timeout_s=timeout_s)
 
     def pool_stats(self) -> PoolStats:
         """What the warm pools did so far."""
@@ -81,6 +86,16 @@ class PooledProvider(ABC, Generic[B]):
         await asyncio.gather(*(box.close() for box in list(self._open)))
         await self.settled()
         await self._close_rest()
+
+    name: str
+
+    @abstractmethod
+    async def find_prepared(self, key: str, base: str) -> str | None:
+        """The image that was kept under a set-up's key, if it is here."""
+
+    @abstractmethod
+    async def keep_prepared(self, key: str, base: str, box: B) -> str:
+        """Keep a box's files as an image over ``base``; the box may end for it."""
 
     @abstractmethod
     async def _start(self, spec: SandboxSpec, timeout_s: float) -> B:

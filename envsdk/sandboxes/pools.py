@@ -28,13 +28,14 @@ PREWARM_S = 120.0
 TICK_S = 1.0
 MARGIN = 1.5
 IDLE_MIB = 256
+REFILL_PAUSE_S = 0.05
 STARTS_AT_ONCE = max(4, 4 * (os.cpu_count() or 1))
 
 
 class Poolable(Protocol):
     """What a pool needs of a sandbox."""
 
-    async def answers(self) -> bool: ...
+    async def responds(self) -> bool: ...
     async def close(self) -> None: ...
 
 
@@ -124,7 +125,7 @@ class WarmPools(Generic[B]):
             since, box = pool.idle.popleft()
             if self._clock() - since > MAX_AGE_S:
                 self._let_go(box, "aged_out")
-            elif await box.answers():
+            elif await self._responds(pool, since, box):
                 self._counts["warm_takes"] += 1
                 self._refill(pool)
                 return box
@@ -137,6 +138,14 @@ class WarmPools(Generic[B]):
                 return await self._timed_start(pool, timeout_s)
         finally:
             self._waiting_takers -= 1
+
+    @staticmethod
+    async def _responds(pool: _Pool[B], since: float, box: B) -> bool:
+        try:
+            return await box.responds()
+        except asyncio.CancelledError:  # its taker has gone: it stays for the next one
+            pool.idle.appendleft((since, box))
+            raise
 
     async def prewarm(self, spec: SandboxSpec, n: int) -> int:
         """Have ``n`` idle ones for the next while, within the budget; returns how many there are.
@@ -181,9 +190,10 @@ class WarmPools(Generic[B]):
         pool.start_s = 0.7 * pool.start_s + 0.3 * (self._clock() - began)
         return box
 
-    async def _add(self, pool: _Pool[B]) -> None:
+    async def _add(self, pool: _Pool[B], *, pause_s: float = 0.0) -> None:
         pool.starting += 1
         try:
+            await asyncio.sleep(pause_s)
             async with self._slots:
                 box = await self._timed_start(pool, 60.0)
             if self._closed:
@@ -195,12 +205,12 @@ class WarmPools(Generic[B]):
             pool.changed.set()
 
     def _refill(self, pool: _Pool[B]) -> None:
-        """Start what is missing, unless takers wait for a start themselves."""
+        """Start what is missing, unless takers wait for a start themselves; a crowd of takers is served first."""
         if self._closed or self._waiting_takers:
             return
         missing = pool.target(self._clock()) - len(pool.idle) - pool.starting
         for _ in range(min(missing, self._room())):
-            self._later(self._quietly(self._add(pool)))
+            self._later(self._quietly(self._add(pool, pause_s=REFILL_PAUSE_S)))
 
     @staticmethod
     async def _quietly(adding: Awaitable[None]) -> None:

@@ -7,7 +7,6 @@ one without a shell. ``python -m envsdk.sandboxes.program`` rebuilds the shipped
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 import platformdirs
 
 from envsdk.errors import PrerequisiteError
+from envsdk.files.replace import replacing
 
 SOURCE_DIR = Path(__file__).parent / "helper"
 FLAGS = (
@@ -56,18 +56,16 @@ def build(target: Path) -> None:
             code="no_helper",
             hint="apt-get install gcc",
         )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    command = [compiler, *FLAGS, "-o", str(part), "helper.c"]
-    ended = subprocess.run(command, cwd=SOURCE_DIR, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise PrerequisiteError(
-            f"{compiler} could not build the sandbox helper: {ended.stderr.strip()[-400:]}",
-            code="no_helper",
-            hint="apt-get install gcc linux-libc-dev",
-        )
-    part.chmod(0o755)
-    part.replace(target)
+    with replacing(target.absolute()) as draft:
+        command = [compiler, *FLAGS, "-o", str(draft), "helper.c"]
+        ended = subprocess.run(command, cwd=SOURCE_DIR, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise PrerequisiteError(
+                f"{compiler} could not build the sandbox helper: {ended.stderr.strip()[-400:]}",
+                code="no_helper",
+                hint="apt-get install gcc linux-libc-dev",
+            )
+        draft.chmod(0o755)
 
 
 def compiler_version() -> str:

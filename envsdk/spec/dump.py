@@ -277,6 +277,7 @@ def _own(spec: TaskSpec, elsewhere: frozenset[str]) -> Tables:
         "container": {
             "network": "internal" if container and container.network == "internal" else None,
             "pids": container.limits.pids if container else None,
+            "setup": container.setup or None if container else None,
         },
         "services": [
             service.model_dump(mode="json", exclude_none=True)

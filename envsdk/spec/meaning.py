@@ -130,6 +130,7 @@ def _container(toml: TaskToml, beside: Beside, *, is_ours: bool) -> ContainerSpe
     return ContainerSpec(
         image=table.docker_image or compose.image,
         workdir=table.workdir or compose.workdir or workdir_of(beside.dockerfile) or "/app",
+        setup=own.container.setup,
         env={**compose.env, **table.env},
         limits=_limits(table, pids=own.container.pids, default=compose.limits),
         network=own.container.network or network,

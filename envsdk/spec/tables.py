@@ -188,9 +188,10 @@ class OwnAgentTable(OwnTable):
 
 
 class OwnContainerTable(OwnTable):
-    """What Harbor cannot say: a network of services only, and a bound on processes."""
+    """What Harbor cannot say: a network of services only, a bound on processes, and a set-up that runs once."""
 
     network: Literal["internal"] | None = None
+    setup: str = ""
     pids: Annotated[int, Field(gt=0)] | None = None
 
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from envsdk.errors import PrerequisiteError
 from envsdk.home import BASE_IMAGE
 from envsdk.sandboxes.base import Limits, SandboxProvider, SandboxSpec
 from envsdk.spec.environ import resolve_env
@@ -21,7 +22,45 @@ def dockerfile_folder(task: Task, role: Role = "agent") -> Path | None:
 
 
 async def image_of(task: Task, provider: SandboxProvider, role: Role = "agent") -> str:
-    """The pinned reference of the image, built where need be; the base image for a task that names none.
+    """The pinned reference of the pristine image: built where need be, and set up; each once for equal tasks.
+
+    Raises:
+        SandboxError: it cannot be built or found, or its set-up failed (``setup_failed``).
+    """
+    image = await built_image(task, provider, role)
+    return image if _is_own(task, role) else await set_up_image(task, provider, image)
+
+
+def _is_own(task: Task, role: Role) -> bool:
+    """The verifier brings an image of its own, which the agent never meets."""
+    folder, container = dockerfile_folder(task, role), task.spec.verifier.container
+    has_folder = folder is not None and folder.name == "tests"
+    return role == "verifier" and (has_folder or (container is not None and container.image is not None))
+
+
+async def set_up_image(task: Task, provider: SandboxProvider, image: str) -> str:
+    """The image with the container's ``setup`` run in it; the image itself where there is none.
+
+    Raises:
+        SandboxError: the set-up failed (``setup_failed``).
+        PrerequisiteError: the back end cannot keep its result (``setup_unsupported``).
+    """
+    container = task.spec.container
+    if container is None or not container.setup:
+        return image
+    prepare = getattr(provider, "prepare", None)
+    if prepare is None:
+        raise PrerequisiteError(
+            f"sandbox back end {provider.name!r} cannot run a container's set-up once and keep it",
+            code="setup_unsupported",
+            hint="use docker or bubblewrap, or put the set-up into environment/Dockerfile",
+            where=task.slug,
+        )
+    return str(await prepare(box_spec(task, image), container.setup, timeout_s=task.spec.budget.setup_s))
+
+
+async def built_image(task: Task, provider: SandboxProvider, role: Role = "agent") -> str:
+    """The pinned reference of the image before its set-up; the base image for a task that names none.
 
     Raises:
         SandboxError: it cannot be built or found.

@@ -80,6 +80,15 @@ async def check_no_network(bench: Bench) -> None:
     expect_output(routes, b"0\n", "no route leads out")
 
 
+async def check_loopback(bench: Bench) -> None:
+    """The loopback is up and has its name: programs in one sandbox can talk to each other."""
+    box = await bench.box()
+    named = await box.exec("grep -w localhost /etc/hosts | cut -c1-9 | head -1; stat -c '%U %a' /etc/hosts")
+    expect_output(named, b"127.0.0.1\nroot 644\n", "localhost has an address")
+    up = await box.exec("grep -q 127.0.0.1 /proc/net/fib_trie")
+    expect(up.ok, "the interface is up", up)
+
+
 async def check_allow_list(bench: Bench) -> None:
     """An allow-listed network reaches what it names and nothing else; a back end without one says so before a start."""
     async with _web("127.0.0.2") as allowed, _web("127.0.0.3") as other:

@@ -184,6 +184,15 @@ static void peek(u32 id, u8 *payload, u32 n) {
   }
   send('V', id, answer, used);
 }
+/* An engine that gives a sandbox no network gives it no names either: an empty file. One that says something stays. */
+static void name_loopback(void) {
+  static const char names[] = "127.0.0.1\tlocalhost sandbox\n::1\tlocalhost\n";
+  u8 byte;
+  i64 fd = sys_open("/etc/hosts", O_RDWR | O_CREAT | O_NOFOLLOW, 0644);
+  if (fd < 0) return;
+  if (!sys_read((int)fd, &byte, 1) && !write_all((int)fd, names, sizeof names - 1)) SYS(fchmod, fd, 0644, 0, 0);
+  sys_close((int)fd);
+}
 /* H: the folder commands start in, and its owner if it has to be made; the answer tells whether /bin/sh is there. */
 static void hello(u32 id, u8 *payload, u32 n) {
   struct cursor c = {payload, payload + n};
@@ -192,6 +201,7 @@ static void hello(u32 id, u8 *payload, u32 n) {
   u8 answer[2] = {1, 0};
   if (find_account(user, &who)) answer[0] = 0;
   else if (*workdir) make_dirs(workdir, &who);
+  name_loopback();
   i64 fd = sys_open("/bin/sh", O_RDONLY, 0);
   answer[1] = fd >= 0;
   if (fd >= 0) sys_close((int)fd);

@@ -13,12 +13,20 @@ from envsdk.sandboxes.pools import WarmPools, pool_key
 SPEC = SandboxSpec(image="a")
 
 
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "REFILL_PAUSE_S", 0.0)
+
+
 @dataclass(eq=False)
 class Box:
     is_healthy: bool = True
     is_closed: bool = False
+    gate: asyncio.Event | None = None
 
-    async def answers(self) -> bool:
+    async def responds(self) -> bool:
+        if self.gate is not None:
+            await self.gate.wait()
         return self.is_healthy
 
     async def close(self) -> None:
@@ -125,6 +133,33 @@ async def test_an_unhealthy_box_is_closed_and_the_next_one_taken() -> None:
     await settle()
     assert starter.made[0].is_closed
     assert warm.stats().unhealthy == 1
+    await warm.close()
+
+
+async def test_a_box_whose_taker_is_cancelled_while_it_is_asked_stays_for_the_next() -> None:
+    starter = Starter()
+    warm = make(starter, Clock())
+    await warm.prewarm(SPEC, 1)
+    starter.made[0].gate = asyncio.Event()
+    taking = asyncio.ensure_future(warm.take(SPEC, 5))
+    await settle()
+    taking.cancel()
+    await settle()
+    starter.made[0].gate.set()
+    assert await warm.take(SPEC, 5) is starter.made[0]
+    await warm.close()
+
+
+async def test_a_crowd_is_served_before_its_sandboxes_are_made_up_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "REFILL_PAUSE_S", 60.0)
+    starter = Starter()
+    warm = make(starter, Clock())
+    await warm.prewarm(SPEC, 4)
+    await asyncio.gather(*(warm.take(SPEC, 5) for _ in range(4)))
+    await settle()
+    assert len(starter.made) == 4
+    for task in list(warm._tasks):
+        task.cancel()
     await warm.close()
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from envsdk.errors import PrerequisiteError
 from envsdk.home import BASE_IMAGE
 from envsdk.spec.model import ContainerSpec, Task
 from envsdk.verifying.pristine import box_spec, dockerfile_folder, image_of
@@ -91,3 +92,37 @@ def test_a_task_without_container_has_a_closed_box(tmp_path: Path) -> None:
     task = task.model_copy(update={"spec": task.spec.model_copy(update={"container": None})})
     spec = box_spec(task, "pinned")
     assert (spec.network, spec.workdir, spec.user) == ("none", "/app", "agent")
+
+
+class Keeping(Asked):
+    """A back end that keeps what a set-up left."""
+
+    async def prepare(self, spec: Any, script: str, *, timeout_s: float) -> str:
+        return f"{spec.image}+{script} in {timeout_s:.0f} s"
+
+
+@pytest.mark.parametrize(
+    ("dockerfiles", "role", "image"),
+    [
+        ((), "agent", "pinned+make in 60 s"),
+        (("environment",), "verifier", "pinned+make in 60 s"),
+        (("tests",), "agent", "pinned+make in 60 s"),
+        (("tests",), "verifier", "pinned"),
+    ],
+)
+async def test_the_pristine_image_is_set_up_but_the_verifiers_own(
+    tmp_path: Path, dockerfiles: tuple[str, ...], role: Any, image: str
+) -> None:
+    task = task_with(tmp_path, image=None, dockerfiles=dockerfiles)
+    container = ContainerSpec(setup="make")
+    task = task.model_copy(update={"spec": task.spec.model_copy(update={"container": container})})
+    assert await image_of(task, Keeping(), role) == image
+
+
+async def test_a_back_end_that_cannot_keep_a_set_up_says_so_before_it_starts_anything(tmp_path: Path) -> None:
+    task = task_with(tmp_path, image="named")
+    container = ContainerSpec(setup="make")
+    task = task.model_copy(update={"spec": task.spec.model_copy(update={"container": container})})
+    with pytest.raises(PrerequisiteError) as caught:
+        await image_of(task, Asked())
+    assert caught.value.code == "setup_unsupported"
