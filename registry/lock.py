@@ -7,10 +7,10 @@ checked when a lock is read: an edited list is refused.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from envsdk.errors import SpecError, StoreError
+from envsdk.files.replace import write_whole
 from registry.revisions import SetEntry, set_digest
 from registry.sets import TaskSetRevision
 
@@ -34,11 +34,8 @@ def write_lock(revision: TaskSetRevision, path: Path) -> None:
             for item in revision.items
         ],
     }
-    part = path.with_name(f".{path.name}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps(body, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(part, path)  # noqa: PTH105 - atomic where Path.rename is not promised to be
+        write_whole(path, json.dumps(body, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise StoreError(f"cannot write the lock: {error}", code="lock_write_failed", where=str(path)) from error
 

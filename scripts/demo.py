@@ -25,13 +25,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from envsdk.cli.envelope import BAD, GOOD, INTERRUPTED, MISSING, UNDECIDED
 from envsdk.errors import PrerequisiteError
+from envsdk.files.replace import write_whole
 from envsdk.prerequisites import disk
 from envsdk.sandboxes import open_provider
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVSDK = str(Path(sys.executable).with_name("envsdk"))
-GOOD, BAD, MISSING, UNDECIDED, INTERRUPTED = 0, 1, 3, 4, 130
 
 
 class StageError(Exception):
@@ -137,9 +138,7 @@ def run_stage(stage: Stage, number: str, results: Results, folder: Path) -> bool
     began = time.monotonic()
     envelopes = [run_command(stage.name, [*command, "--resume"] if going_on else command) for command in commands]
     results.envelopes[stage.name] = envelopes
-    growing = marker.with_suffix(".growing")
-    growing.write_text(json.dumps({"commands": commands, "envelopes": envelopes}), encoding="utf-8")
-    growing.replace(marker)
+    write_whole(marker, json.dumps({"commands": commands, "envelopes": envelopes}))
     say(f"[{number}] {stage.title}: {time.monotonic() - began:.0f} s")
     return True
 

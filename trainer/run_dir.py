@@ -33,6 +33,7 @@ import tomlkit
 
 from envsdk.errors import UsageError
 from envsdk.files.jsonl import append_row, read_rows, write_rows
+from envsdk.files.replace import write_whole
 from trainer.config import TrainConfig
 from trainer.ledger import STARTS
 
@@ -113,9 +114,7 @@ class RunDir:
     def update(self, **facts: Any) -> None:
         """Replace ``run.json`` with these facts added."""
         self._facts |= facts
-        partial = self.path / f".{RUN}.partial"
-        partial.write_text(json.dumps(self._facts, indent=1), encoding="utf-8")
-        partial.replace(self.path / RUN)
+        write_whole(self.path / RUN, json.dumps(self._facts, indent=1))
 
     def metrics(self, row: Mapping[str, Any]) -> None:
         """Add a step's metrics. Raises StoreError where a value is not finite."""

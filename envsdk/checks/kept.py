@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from envsdk.checks.report import CheckReport
+from envsdk.files.replace import write_whole
 from envsdk.home import checks_dir
 from envsdk.spec.model import Task
 
@@ -32,10 +33,7 @@ def keep(task: Task, report: CheckReport) -> None:
         return
     place = _place(task, [result.check for result in report.checks], report.sandbox)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = place.with_suffix(f".{id(report)}.partial")
-        draft.write_text(report.model_dump_json(), encoding="utf-8")
-        draft.replace(place)
+        write_whole(place, report.model_dump_json())
     except OSError:
         return
 

@@ -1,1 +1,1 @@
-"""Files that survive: rows in JSONL, archives unpacked whole or not at all, bytes of commands as text."""
+"""Files that survive: rows in JSONL, files replaced and archives unpacked whole or not at all, output as text."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from envsdk.errors import StoreError
+from envsdk.files.replace import replacing
 
 Row = dict[str, Any]
 
@@ -39,15 +40,8 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         StoreError: ``non_finite`` for NaN or infinity in a row, ``unwritable_row`` for a value that JSON does not have;
             nothing is written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.writelines(_encode(row, path) for row in rows)
-            _flush(file)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as draft, draft.open("wb") as file:
+        file.writelines(_encode(row, path) for row in rows)
 
 
 def append_row(path: Path, row: Mapping[str, Any], *, fsync: bool = True) -> None:
@@ -64,7 +58,9 @@ def append_row(path: Path, row: Mapping[str, Any], *, fsync: bool = True) -> Non
         line = _mend_tail(file) + line
         file.seek(0, os.SEEK_END)
         file.write(line)
-        _flush(file, fsync=fsync)
+        file.flush()
+        if fsync:
+            os.fsync(file.fileno())
 
 
 def read_rows(path: Path) -> ReadResult:
@@ -155,9 +151,3 @@ def _last_line(file: BinaryIO, size: int) -> bytes:
         file.seek(position)
         tail = file.read(step) + tail
     return tail[tail.rfind(b"\n") + 1 :]
-
-
-def _flush(file: BinaryIO, *, fsync: bool = True) -> None:
-    file.flush()
-    if fsync:
-        os.fsync(file.fileno())

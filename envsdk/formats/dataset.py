@@ -14,6 +14,7 @@ from typing import Any
 
 from envsdk.authoring.write import default_dockerfile, mutant_files, python_verifier_files, reply_files
 from envsdk.errors import PrerequisiteError, UsageError
+from envsdk.files.replace import write_whole
 from envsdk.formats.result import ImportResult, free_place
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
@@ -176,10 +177,7 @@ def export_dataset(tasks: Iterable[Task], dest: Path) -> int:
     if dest.exists():
         raise UsageError("exists already", code="destination_exists", where=str(dest), hint="give another path")
     lines = [json.dumps(as_row(task), ensure_ascii=False, allow_nan=False, default=str) + "\n" for task in tasks]
-    dest.parent.mkdir(parents=True, exist_ok=True)
-    draft = dest.with_name(f".{dest.name}.draft")
-    draft.write_text("".join(lines), encoding="utf-8", newline="")
-    draft.replace(dest)
+    write_whole(dest, "".join(lines))
     return len(lines)
 
 

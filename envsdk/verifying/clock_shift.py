@@ -6,7 +6,6 @@ The library (``shift/shift.c``) is shipped for x86_64 and built once with the ma
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import shutil
@@ -17,6 +16,7 @@ import platformdirs
 
 from envsdk.digest import sha256_hex
 from envsdk.errors import PrerequisiteError, UsageError
+from envsdk.files.replace import replacing
 
 SOURCE = Path(__file__).parent / "shift" / "shift.c"
 FLAGS = (
@@ -75,14 +75,12 @@ def build(target: Path) -> None:
     what = f"no library that shifts the clock is shipped for {platform.machine()}"
     if compiler is None:
         raise PrerequisiteError(what, code="no_clock_shift", hint="apt-get install gcc")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
-    command = [compiler, *FLAGS, *LINK, "-o", str(part), str(SOURCE)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        raise PrerequisiteError(f"{what}: {ended.stderr[-400:]}", code="no_clock_shift", hint="apt-get install gcc")
-    part.chmod(0o644)
-    part.replace(target)
+    with replacing(target) as draft:
+        command = [compiler, *FLAGS, *LINK, "-o", str(draft), str(SOURCE)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode:
+            raise PrerequisiteError(f"{what}: {ended.stderr[-400:]}", code="no_clock_shift", hint="apt-get install gcc")
+        draft.chmod(0o644)
 
 
 if __name__ == "__main__":

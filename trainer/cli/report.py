@@ -10,6 +10,7 @@ import typer
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, emit
 from envsdk.errors import UsageError
+from envsdk.files.replace import write_whole
 
 
 def report(
@@ -32,10 +33,7 @@ def report(
     from trainer.report.page import render
 
     page = out or run / "report.html"
-    text = render(read(run, evals=dict(_named(item) for item in evals or [])), path=run)
-    partial = page.with_name(f".{page.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(page)
+    write_whole(page, render(read(run, evals=dict(_named(item) for item in evals or [])), path=run))
     emit(success(page=str(page)), as_json=as_json, text=str(page))
 
 
