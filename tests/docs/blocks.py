@@ -2,7 +2,7 @@
 
 An HTML comment right before a fenced block says what to do with it; a block without one is only shown:
 
-    <!-- run -->                a ``console`` block: lines after ``$ `` are commands, others are what they print
+    <!-- run -->                a ``console`` block: lines after ``$ `` are commands, others are among what they print
     <!-- run needs=docker -->   the same, where the machine has it (any marker of the test suite, comma-separated)
     <!-- file tasks.py -->      the block is saved under that name, for the blocks after it
     <!-- run exit=1 -->         the last command is meant to end with this status
@@ -17,6 +17,14 @@ from pathlib import Path
 
 _MARK = re.compile(r"^<!--\s*(run|file)\b(.*?)-->\s*$")
 _FENCE = re.compile(r"^(`{3,})\s*\{?(\w[\w-]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command, and the lines that the page shows as its output, without white space at their ends."""
+
+    text: str
+    printed: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +47,19 @@ class Block:
         found = re.search(r"exit=(\d+)", self.rest)
         return int(found.group(1)) if found else 0
 
-    def commands(self) -> list[str]:
-        """The shell commands of a console block, continued lines joined."""
-        commands: list[str] = []
+    def commands(self) -> list[Command]:
+        """The shell commands of a console block, continued lines joined, each with what is shown below it."""
+        found: list[tuple[str, list[str]]] = []
         going_on = False
         for line in self.text.splitlines():
             if line.startswith("$ "):
-                commands.append(line[2:])
+                found.append((line[2:], []))
             elif going_on:
-                commands[-1] += "\n" + line.removeprefix("> ")
-            going_on = bool(commands) and line.endswith("\\") and (line.startswith("$ ") or going_on)
-        return commands
+                found[-1] = (found[-1][0] + "\n" + line.removeprefix("> "), [])
+            elif found and line.strip():
+                found[-1][1].append(line.strip())
+            going_on = bool(found) and line.endswith("\\") and (line.startswith("$ ") or going_on)
+        return [Command(text, tuple(printed)) for text, printed in found]
 
 
 def marked_blocks(path: Path) -> Iterator[Block]:

@@ -39,7 +39,11 @@ def test_only_marked_blocks_are_found(found: list) -> None:
 
 
 def test_output_is_not_a_command_and_continued_lines_are_one(found: list) -> None:
-    assert found[1].commands() == ["first one", "second \\\n  --flag", "third"]
+    assert [command.text for command in found[1].commands()] == ["first one", "second \\\n  --flag", "third"]
+
+
+def test_what_is_shown_below_a_command_is_its_output(found: list) -> None:
+    assert [command.printed for command in found[1].commands()] == [("its output",), (), ()]
 
 
 def test_needs_and_status_are_read_from_the_mark(found: list) -> None:

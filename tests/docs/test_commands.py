@@ -1,4 +1,4 @@
-"""What the README and the docs tell a reader to type works: every marked block is run, in order, page by page."""
+"""What the README and the docs tell a reader to type works, and prints what they show: marked blocks, page by page."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def test_a_page_does_what_it_says(found: list, tmp_path: Path) -> None:
         assert commands, f"{block.path}:{block.line}: no command in a block that is marked to run"
         for number, command in enumerate(commands):
             done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", command],
+                ["bash", "-euo", "pipefail", "-c", command.text],
                 cwd=tmp_path,
                 env=env,
                 capture_output=True,
@@ -50,8 +50,10 @@ def test_a_page_does_what_it_says(found: list, tmp_path: Path) -> None:
                 stdin=subprocess.DEVNULL,
             )
             expected = block.status if number == len(commands) - 1 else 0
-            said = f"{block.path}:{block.line}: {command}\n{done.stdout}\n{done.stderr}"
+            said = f"{block.path}:{block.line}: {command.text}\n{done.stdout}\n{done.stderr}"
             assert done.returncode == expected, said
+            lines = {line.strip() for line in (done.stdout + done.stderr).splitlines()}
+            assert set(command.printed) <= lines, f"the page shows {command.printed}: {said}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
