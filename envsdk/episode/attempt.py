@@ -60,7 +60,8 @@ class Attempt:
         try:
             self.box = await open_box(self.task, self.provider, self.clock, closing, prepared=prepared)
         except StartError as error:
-            self.facts |= {"phase": error.phase, "exception": {"kind": error.code, "note": str(error)[:500]}}
+            note = f"task {self.task.slug}: {error}"[:500]
+            self.facts |= {"phase": error.phase, "exception": {"kind": error.code, "note": note}}
             return False
         box = self.box.sandbox
         self.sandbox = {"provider": self.provider.name, "id": box.id, "image": box.spec.image}

@@ -105,6 +105,8 @@ def _mounts() -> tuple[str, ...]:
         words += ["--ro-bind", kept, kept]
     for secret in filter(os.path.exists, _MASKED):
         words += ["--ro-bind", "/dev/null", secret]
+    for folder in ("/run", "/run/envsdk"):  # where bubblewrap makes one by itself, the agent's user may not enter it
+        words += ["--perms", "0755", "--dir", folder]
     words += ["--ro-bind", str(helper_path()), "/run/envsdk/helper"]
     busybox = next(filter(os.path.isfile, ("/bin/busybox", "/usr/bin/busybox")), None)
     return (*words, *(("--ro-bind", busybox, "/run/envsdk/busybox") if busybox else ()))

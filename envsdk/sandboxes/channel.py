@@ -34,6 +34,7 @@ from envsdk.sandboxes.frames import (
 OutputSink = Callable[[int, bytes], None]
 _GRACE_S = 15.0
 _NO_USER, _NO_START = 1, 3
+_NO_WORKDIR = 2
 
 
 class _Pending:
@@ -132,7 +133,7 @@ class Channel(asyncio.Protocol):
     async def hello(self, workdir: str, user: str, *, timeout_s: float) -> bool:
         """Meet the helper and make the working folder; returns whether the image has a shell.
 
-        Raises `SandboxError` with code ``channel_lost``, ``start_timeout`` or ``unknown_user``.
+        Raises `SandboxError` with code ``channel_lost``, ``start_timeout``, ``unknown_user`` or ``bad_workdir``.
         """
         answer = await self._ask(b"H", text(workdir) + text(user), timeout_s)
         if answer is None:
@@ -143,6 +144,12 @@ class Channel(asyncio.Protocol):
                 f"the image has no user {user!r}",
                 code="unknown_user",
                 hint="name one that the image defines, or add it in the Dockerfile",
+            )
+        if answer[0] == _NO_WORKDIR:
+            raise SandboxError(
+                f"the work folder {workdir} is not there and cannot be made",
+                code="bad_workdir",
+                hint="name one that is a folder, or that can be made in the image",
             )
         return bool(answer[1])
 

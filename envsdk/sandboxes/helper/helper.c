@@ -193,16 +193,19 @@ static void name_loopback(void) {
   if (!sys_read((int)fd, &byte, 1) && !write_all((int)fd, names, sizeof names - 1)) SYS(fchmod, fd, 0644, 0, 0);
   sys_close((int)fd);
 }
-/* H: the folder commands start in, and its owner if it has to be made; the answer tells whether /bin/sh is there. */
+/* H: the folder commands start in, and its owner if it has to be made. The answer: 0 no such user, 2 no such folder and none
+ * can be made, else 1; then whether /bin/sh is there. */
 static void hello(u32 id, u8 *payload, u32 n) {
   struct cursor c = {payload, payload + n};
   char *workdir = take_text(&c), *user = take_text(&c);
   struct account who;
   u8 answer[2] = {1, 0};
+  i64 fd = -1;
   if (find_account(user, &who)) answer[0] = 0;
-  else if (*workdir) make_dirs(workdir, &who);
+  else if (*workdir && (make_dirs(workdir, &who) || (fd = sys_open(workdir, O_RDONLY | O_DIRECTORY, 0)) < 0)) answer[0] = 2;
+  if (fd >= 0) sys_close((int)fd);
   name_loopback();
-  i64 fd = sys_open("/bin/sh", O_RDONLY, 0);
+  fd = sys_open("/bin/sh", O_RDONLY, 0);
   answer[1] = fd >= 0;
   if (fd >= 0) sys_close((int)fd);
   send('R', id, answer, 2);

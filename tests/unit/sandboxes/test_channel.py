@@ -191,6 +191,35 @@ async def test_hello_tells_whether_there_is_a_shell() -> None:
     assert await task is False
 
 
+async def test_hello_names_a_work_folder_that_cannot_be_made() -> None:
+    channel, helper = connected()
+    task = asyncio.ensure_future(channel.hello("/proc/app", "agent", timeout_s=5))
+    await asyncio.sleep(0)
+    helper.answer(b"R", 1, b"\x02\x01")
+    with pytest.raises(SandboxError, match="/proc/app") as caught:
+        await task
+    assert caught.value.code == "bad_workdir"
+
+
+async def test_retiring_loses_what_is_under_way_and_tells_whether_all_are_gone() -> None:
+    channel, helper = connected()
+    running = asyncio.ensure_future(channel.run(Op.SHELL, ["sleep 9"], user="agent"))
+    await asyncio.sleep(0)
+    retiring = asyncio.ensure_future(channel.retire())
+    await asyncio.sleep(0)
+    (asked,) = [number for kind, number, _ in helper.requests if kind == "A"]
+    helper.answer(b"N", asked, (1).to_bytes(4, "little"))
+    assert await retiring
+    assert ((await running).channel_lost, channel.lost) == (True, "the channel was closed")
+
+
+async def test_a_broken_link_is_no_quiet_retirement_and_no_ping() -> None:
+    channel, _ = connected()
+    channel.connection_lost(None)
+    assert not await channel.ping()
+    assert not await channel.retire()
+
+
 async def test_hello_of_a_broken_link_says_what_broke_it() -> None:
     channel, _ = connected()
     task = asyncio.ensure_future(channel.hello("/app", "agent", timeout_s=5))
