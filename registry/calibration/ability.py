@@ -15,6 +15,9 @@ from scipy import special
 from registry.calibration.rasch import PRIOR_SD
 
 
+_GRID = 97
+
+
 @dataclass(frozen=True, slots=True)
 class Ability:
     """Posterior mode of theta and its Laplace standard error."""
@@ -24,7 +27,10 @@ class Ability:
 
 
 def ability(b: ArrayLike, passes: ArrayLike, trials: ArrayLike, *, log_m: float, steps: int = 100) -> Ability:
-    """Fit theta by safeguarded Newton with ``b`` and ``log_m`` fixed. All sequences have one entry a task.
+    """Fit theta with ``b`` and ``log_m`` fixed. All sequences have one entry a task.
+
+    Safeguarded Newton steps from the best point of a grid: a policy that passes hard tasks and fails easy ones has a
+    posterior with two maxima.
 
     Raises:
         ValueError: the sequences differ in length, or a count is impossible.
@@ -33,9 +39,10 @@ def ability(b: ArrayLike, passes: ArrayLike, trials: ArrayLike, *, log_m: float,
     if not hard.shape == k.shape == n.shape or not ((k >= 0) & (k <= n)).all():
         raise ValueError("b, passes and trials must be as long as each other, and passes at most trials")
     m = float(np.exp(log_m))
-    low, high = -30.0, 30.0
-    theta = 0.0
-    curvature = 1.0
+    grid = np.linspace(hard.min(initial=0.0) - 5 * PRIOR_SD, hard.max(initial=0.0) + 5 * PRIOR_SD, _GRID)
+    spacing = float(grid[1] - grid[0])
+    theta = float(grid[int(np.argmax([_value(float(at), hard, k, n, m) for at in grid]))])
+    low, high = theta - spacing, theta + spacing
     for _ in range(steps):
         slope, curvature = _derivatives(theta, hard, k, n, m)
         low, high = (theta, high) if slope > 0 else (low, theta)
@@ -53,6 +60,13 @@ def ability(b: ArrayLike, passes: ArrayLike, trials: ArrayLike, *, log_m: float,
 def predicted(theta: float, b: ArrayLike) -> list[float]:
     """Pass rates that ``theta`` predicts on tasks of difficulties ``b``."""
     return [float(p) for p in special.expit(theta - np.asarray(b, dtype=np.float64))]
+
+
+def _value(theta: float, b: np.ndarray, passes: np.ndarray, trials: np.ndarray, m: float) -> float:
+    """Log posterior in theta, up to what does not depend on it."""
+    a, c = m * special.expit(theta - b), m * special.expit(b - theta)
+    rising = special.betaln(a + passes, c + trials - passes) - special.betaln(a, c)
+    return float(np.sum(rising)) - 0.5 * (theta / PRIOR_SD) ** 2
 
 
 def _derivatives(theta: float, b: np.ndarray, passes: np.ndarray, trials: np.ndarray, m: float) -> tuple[float, float]:

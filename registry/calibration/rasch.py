@@ -116,12 +116,9 @@ def fit_rasch(responses: Responses, *, panel: Sequence[int] | None = None) -> Ra
         responses: the table.
         panel: rows of the models whose mean ability is the zero of the scale; all of them where `None`.
 
-    Raises:
-        UsageError: the table holds no trial (``no_trials``).
+    A table without a trial gives the prior back.
     """
     cells = _Cells(responses)
-    if not len(cells.k):
-        raise UsageError("the table holds no trial", code="no_trials")
     models, tasks = cells.shape
     x = _maximum(cells)
     curvature = cells.curvature(x)
@@ -179,7 +176,7 @@ def _newton(cells: _Cells, objective: Callable[[Floats], tuple[float, Floats]], 
         for halvings in range(_HALVINGS):
             following = x - step * 0.5**halvings
             new_value, new_grad = objective(following)
-            if new_value <= value:
+            if np.isfinite(new_value) and new_value <= value:
                 break
         else:
             # Where the value no longer changes in its last digits, the point is as good as a double can tell.

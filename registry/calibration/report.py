@@ -75,8 +75,10 @@ def report_fit(table: ResponseTable, *, between: tuple[str, str] | None = None) 
         between: an earlier and a later model, between which tasks may have drifted.
 
     Raises:
-        UsageError: a model of ``between`` is not in the table (``unknown_policy``).
+        UsageError: the table holds no trial (``no_trials``), or not a model of ``between`` (``unknown_policy``).
     """
+    if not table.responses.trials.any():
+        raise UsageError("the table holds no trial", code="no_trials", hint="give rows with trials of 1 or more")
     fit = fit_rasch(table.responses)
     correlations = rest_score_correlations(table.responses)
     return FitReport(

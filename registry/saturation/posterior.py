@@ -103,11 +103,11 @@ def learnability(beta: Beta) -> float:
 
 def group_value(beta: Beta, group: int) -> float:
     """Probability that ``group`` episodes neither all pass nor all fail, so that their advantages are not all zero."""
-    a, b = beta.alpha, beta.beta
-    norm = special.betaln(a, b)
+    # B(a + G, b) / B(a, b) is the product of (a + i) / (a + b + i); two logs of B would lose its digits where a is large.
+    total = beta.alpha + beta.beta + np.arange(group)
+    all_pass = float(np.sum(np.log1p(-beta.beta / total)))
+    all_fail = float(np.sum(np.log1p(-beta.alpha / total)))
     # 1 - P(all pass) - P(all fail); expm1 keeps the digits where one of the two is nearly 1.
-    all_pass = special.betaln(a + group, b) - norm
-    all_fail = special.betaln(a, b + group) - norm
     if all_pass > all_fail:
         return float(-np.expm1(all_pass) - np.exp(all_fail))
     return float(-np.expm1(all_fail) - np.exp(all_pass))

@@ -24,7 +24,7 @@ from registry.calibration.pass_at_k import pass_at_k, pass_hat_k
 from registry.calibration.plots import difficulty_plot, information_plot
 from registry.calibration.rasch import Responses, fit_rasch, log_posterior
 from registry.calibration.report import report_fit
-from registry.calibration.responses import read_responses
+from registry.calibration.responses import ResponseTable, read_responses
 from registry.calibration.rising import Rising
 from registry.conformance import KINDS, judge
 
@@ -249,8 +249,14 @@ def test_what_is_no_table_of_counts_is_refused(table):
 
 def test_a_table_without_a_trial_is_refused():
     with pytest.raises(UsageError) as caught:
-        fit_rasch(Responses.of([[0]], [[0]]))
+        report_fit(ResponseTable(("a",), ("t",), Responses.of([[0]], [[0]])))
     assert caught.value.code == "no_trials"
+
+
+def test_a_fit_without_a_trial_is_the_prior():
+    fit = fit_rasch(Responses.of([[0, 0], [0, 0]], [[0, 0], [0, 0]]))
+    assert fit.raw.theta.tolist() == fit.raw.b.tolist() == [0.0, 0.0]
+    assert (fit.m, fit.se_raw.theta.tolist(), fit.se_raw.log_m) == (1.0, [2.0, 2.0], 2.0)
 
 
 CALIBRATION = [case for case in read_cases(CASES) if case.kind == "calibration"]

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import event, select
 
+from registry import web
+from registry.db import SetRevision
 from registry.local import LocalRegistry
 from registry.web.app import create_app
+from registry.web.pages.episode import token_runs, turn_runs
 
 PAGES = [
     "/tasks",
@@ -18,10 +23,14 @@ PAGES = [
     "/sets",
     "/sets/small",
     "/sets/small/1",
+    "/sets/small/diff",
     "/families",
+    "/families/lines",
     "/policies",
     "/runs",
     "/refresh",
+    "/jobs",
+    "/api",
 ]
 
 
@@ -216,6 +225,12 @@ def test_an_episode_is_readable(site: TestClient) -> None:
     [
         ("/tasks/sort-line", "no_such_task"),
         ("/digest/zz", "no_such_task"),
+        (f"/digest/{'0' * 64}", "no_such_task"),
+        ("/families/none", "no_such_family"),
+        ("/jobs/9", "unknown_job"),
+        ("/jobs/x", "unknown_job"),
+        ("/proposals/9", "unknown_proposal"),
+        ("/sets/small/diff?from=1&to=9", "no_such_set"),
         ("/sets/none", "no_such_set"),
         ("/sets/small/99", "no_such_set"),
         ("/sets/small/x", "no_such_set"),
@@ -224,7 +239,8 @@ def test_an_episode_is_readable(site: TestClient) -> None:
     ],
 )
 def test_what_is_not_here_is_a_404_with_a_code_on_both_faces(site: TestClient, path: str, code: str) -> None:
-    page, twin = site.get(path), site.get(f"{path}.json")
+    place, _, query = path.partition("?")
+    page, twin = site.get(path), site.get(f"{place}.json?{query}")
 
     assert page.status_code == twin.status_code == 404
     assert code in page.text
@@ -253,14 +269,17 @@ def test_a_write_from_another_site_is_refused(site: TestClient, headers: dict[st
     assert site.post("/tasks", headers=headers).status_code == status
 
 
-def test_a_family_has_one_row_per_level(site: TestClient) -> None:
+def test_a_family_has_one_row_per_level_with_what_a_new_task_would_be(site: TestClient) -> None:
     (family,) = site.get("/families.json").json()["families"]
+    levels = {row["level"]["files"]: row for row in site.get("/families/lines.json").json()["levels"]}
 
-    assert family["name"] == "lines"
-    assert [(row["level"], row["tasks"], row["n"], row["passes"]) for row in family["levels"]] == [
-        ({"files": 2}, 1, 12, 4),
-        ({"files": 3}, 1, 1, 1),
-    ]
+    assert family == {"name": "lines", "tasks": 2, "levels": 2, "n": 13, "passes": 5}
+    assert {files: (row["tasks"], row["n"], row["passes"]) for files, row in levels.items()} == {
+        2: (1, 12, 4),
+        3: (1, 1, 1),
+    }
+    predicted = levels[2]["predicted"]
+    assert predicted["low"] < predicted["p"] < predicted["high"]
 
 
 def test_a_run_is_counted_by_class_with_its_coverage(site: TestClient) -> None:
@@ -271,6 +290,185 @@ def test_a_run_is_counted_by_class_with_its_coverage(site: TestClient) -> None:
     assert run["mean_reward"] == pytest.approx(5 / 13)
 
 
-def test_an_empty_registry_says_what_to_do(registry: LocalRegistry) -> None:
+def test_an_unknown_parameter_is_refused_in_json_and_ignored_in_html(site: TestClient) -> None:
+    twin = site.get("/tasks.json?qq=x")
+
+    assert twin.status_code == 400
+    assert twin.json()["errors"][0]["code"] == "unknown_parameter"
+    assert "'q'" in twin.json()["errors"][0]["hint"]
+    assert site.get("/tasks?qq=x").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("/sets/SMALL", "/sets/small"),
+        ("/sets/Small/1", "/sets/small/1"),
+        ("/sets/SMALL.json", "/sets/small.json"),
+        ("/tasks/Sort-Lines", "/tasks/sort-lines"),
+        ("/tasks/Sort-Lines?policy=small", "/tasks/sort-lines?policy=small"),
+    ],
+)
+def test_a_name_in_another_case_leads_to_its_page_for_good(site: TestClient, path: str, target: str) -> None:
+    response = site.get(path)
+
+    assert (response.status_code, response.headers["location"]) == (301, target)
+
+
+def test_a_deleted_revision_is_gone_with_its_reason_and_the_latest_is_the_one_before(filled: LocalRegistry) -> None:
+    with filled.database.writing() as session:
+        revision = session.scalar(select(SetRevision).where(SetRevision.number == 2))
+        revision.deleted_at, revision.deleted_reason = 1.0, "its licence was withdrawn"
+    with TestClient(create_app(filled)) as client:
+        gone, latest = client.get("/sets/small/2"), client.get("/sets/small.json")
+
+    assert gone.status_code == 410
+    assert "its licence was withdrawn" in gone.text
+    assert latest.json()["revision"] == 1
+
+
+def test_a_whole_digest_names_the_same_for_a_year(site: TestClient) -> None:
+    task = site.get("/tasks/sort-lines.json").json()
+    digests = {
+        "task": task["task_digest"],
+        "verifier": task["verifier_digest"],
+        "task directory": task["package_digest"],
+        "task set": site.get("/sets/small/1.json").json()["digest"],
+    }
+    for kind, digest in digests.items():
+        page, twin = site.get(f"/digest/{digest}"), site.get(f"/digest/{digest}.json").json()
+        assert (twin["kind"], twin["digest"]) == (kind, digest)
+        assert page.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert (
+            site.get(f"/digest/{digest}", headers={"if-modified-since": page.headers["last-modified"]}).status_code
+            == 304
+        )
+
+
+def test_the_beginning_of_a_digest_leads_to_the_whole(site: TestClient) -> None:
+    digest = site.get("/tasks/sort-lines.json").json()["task_digest"]
+
+    assert site.get(f"/digest/{digest[:16]}").headers["location"] == f"/digest/{digest}"
+
+
+def test_what_a_digest_stands_for_does_not_change_with_what_is_measured(filled, make_task, make_record) -> None:
+    task = make_task("sort-lines", tags=("shell", "text"), family="lines", level={"files": 2})
+    with TestClient(create_app(filled)) as client:
+        before = client.get(f"/digest/{task.digests.task}").text
+        filled.append([make_record(task, True) for _ in range(8)])
+        assert client.get(f"/digest/{task.digests.task}").text == before
+
+
+def test_a_task_shows_another_policy_where_asked(filled: LocalRegistry, make_task, make_record) -> None:
+    task = make_task("sort-lines", tags=("shell", "text"), family="lines", level={"files": 2})
+    filled.append([make_record(task, True, lineage="large", version=5) for _ in range(3)])
+    with TestClient(create_app(filled)) as client:
+        shown = client.get("/tasks/sort-lines.json?policy=large").json()
+        unknown = client.get("/tasks/sort-lines.json?policy=nobody")
+
+    assert shown["lineage"] == shown["standings"][0]["lineage"] == "large"
+    assert [row["weight_version"] for row in shown["versions"]] == [5]
+    assert unknown.status_code == 400
+
+
+def test_a_set_is_summed_up_with_an_interval_that_n_narrows(filled: LocalRegistry, make_task, make_record) -> None:
+    task = make_task("count-words", tags=("shell",), family="lines", level={"files": 3})
+    with TestClient(create_app(filled)) as client:
+        before = client.get("/sets/small/1.json").json()["summary"]
+        filled.append([make_record(task, number % 2 == 0) for number in range(40)])
+        after = client.get("/sets/small/1.json").json()["summary"]
+
+    assert before["measured"] == after["measured"] == 2
+    assert before["low"] < before["p"] < before["high"]
+    assert after["high"] - after["low"] < before["high"] - before["low"]
+
+
+def test_a_large_set_is_walked_page_by_page(registry: LocalRegistry, make_task, make_report) -> None:
+    tasks = [make_task(f"task-{number:03}") for number in range(120)]
+    registry.push(tasks, [make_report(task) for task in tasks])
+    registry.resolve("", name="large")
     with TestClient(create_app(registry)) as client:
-        assert "envsdk registry push" in client.get("/tasks").text
+        first = client.get("/sets/large/1.json").json()
+        second = client.get(first["next_url"].replace("/1?", "/1.json?")).json()
+
+    slugs = [item["slug"] for item in first["items"] + second["items"]]
+    assert len(set(slugs)) == len(slugs) == 120
+    assert second["next_url"] is None
+
+
+@pytest.mark.parametrize("path", ["/tasks", "/sets", "/sets/many", "/families", "/policies", "/runs"])
+def test_a_page_asks_the_database_as_often_for_many_rows_as_for_few(
+    registry: LocalRegistry, make_task, make_report, make_record, path: str
+) -> None:
+    counts = []
+    for size in (3, 30):
+        tasks = [
+            make_task(f"task-{size}-{number}", tags=("many",), family=f"family-{number}") for number in range(size)
+        ]
+        registry.push(tasks, [make_report(task) for task in tasks])
+        registry.append([make_record(task, True, version=version) for task in tasks for version in range(2)])
+        registry.resolve("tag:many", name="many")
+        with TestClient(create_app(registry)) as client:
+            counts.append(statements(registry, lambda client=client: client.get(path)))
+
+    assert counts[0] == counts[1] <= 20
+
+
+def statements(registry: LocalRegistry, act) -> int:
+    seen = []
+    engine = registry.database.engine
+    hear = lambda *arguments: seen.append(arguments[2])  # noqa: E731
+    event.listen(engine, "before_cursor_execute", hear)
+    try:
+        assert act().status_code == 200
+    finally:
+        event.remove(engine, "before_cursor_execute", hear)
+    return len(seen)
+
+
+def test_tokens_are_runs_of_weight_versions_that_belong_to_turns() -> None:
+    tokens = {
+        "ids": list(range(12)),
+        "versions": [
+            {"version": 3, "start": 2, "end": 5},
+            {"version": 4, "start": 5, "end": 6},
+            {"version": 4, "start": 8, "end": 11},
+        ],
+    }
+    runs = token_runs(tokens)
+
+    assert runs == [(None, 2), (3, 3), (4, 1), (None, 2), (4, 3), (None, 1)]
+    assert turn_runs(runs, 2) == [[(3, 3), (4, 1)], [(4, 3)]]
+    assert turn_runs(runs, 3) == []
+
+
+def test_an_episode_shows_its_group(filled: LocalRegistry, make_task, make_record) -> None:
+    task = make_task("sort-lines", tags=("shell", "text"), family="lines", level={"files": 2})
+    filled.append([make_record(task, number == 0, episode_id=f"one-{number}", group_id="g") for number in range(4)])
+    with TestClient(create_app(filled)) as client:
+        group = client.get("/episodes/one-2.json").json()["group"]
+
+    assert [one["episode_id"] for one in group] == [f"one-{number}" for number in range(4)]
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/sign-in"])
+def test_a_page_has_neither_styles_nor_scripts_of_its_own(site: TestClient, path: str) -> None:
+    page = site.get(path).text
+
+    assert re.findall(r"<style|style=|<script(?! src)|\son\w+=", page) == []
+    assert "unsafe" not in site.get(path).headers["content-security-policy"]
+
+
+def test_styles_and_scripts_together_stay_small() -> None:
+    static = Path(web.__file__).parent / "static"
+
+    assert sum(path.stat().st_size for path in static.iterdir() if path.suffix in {".css", ".js"}) < 60_000
+
+
+@pytest.mark.parametrize("path", ["/tasks", "/sets", "/families", "/policies", "/runs", "/refresh", "/jobs"])
+def test_an_empty_page_says_what_to_do(registry: LocalRegistry, path: str) -> None:
+    with TestClient(create_app(registry)) as client:
+        page = client.get(path).text
+
+    notice = page[page.index('class="notice"') :]
+    assert "<code>" in notice or "<a href" in notice
