@@ -13,6 +13,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points, version
 from typing import Annotated, Any
@@ -20,8 +21,10 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
-from envsdk.cli.envelope import GOOD, INTERRUPTED, UNDECIDED, failure, render
+from envsdk.cli.envelope import GOOD, INTERRUPTED, failure, render
+from envsdk.cli.streams import flush_result, use_lenient_streams
 from envsdk.errors import EnvsdkError, PrerequisiteError, UsageError
+from envsdk.refusal import refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +136,11 @@ def run(args: Sequence[str]) -> int:
     called = next((arg for arg in ours if not arg.startswith("-")), None)
     try:
         code = _exit_code(build_app(called)(args=rest, prog_name="envsdk", standalone_mode=False))
+        flush_result()
     except KeyboardInterrupt:  # while a command is imported; later typer turns it into the exit code
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has gone: nobody is left to tell, and the flush at exit must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return GOOD
-    except (EnvsdkError, TyperException, typer.Abort) as error:
+    except (EnvsdkError, TyperException, typer.Abort, OSError) as error:
         return _report(_as_ours(error), as_json="--json" in ours, debug=debug)
     except Exception as error:  # noqa: BLE001 - the edge: a bug becomes a code and a way to see its traceback
         broken = EnvsdkError(
@@ -159,6 +159,8 @@ def _exit_code(result: Any) -> int:
 def _as_ours(error: Exception) -> EnvsdkError:
     if isinstance(error, EnvsdkError):
         return error
+    if isinstance(error, OSError):
+        return refusal(error)
     if isinstance(error, typer.Abort):
         return EnvsdkError("aborted", code="aborted", hint="run it again")
     context = getattr(error, "ctx", None)
@@ -171,16 +173,22 @@ def _as_ours(error: Exception) -> EnvsdkError:
 
 def _report(error: EnvsdkError, *, as_json: bool, debug: bool) -> int:
     if as_json:
-        print(render(failure(error)))
+        with suppress(OSError):  # stdout itself may be what was refused: stderr says so
+            print(render(failure(error)))
+            flush_result()
     place = f" {error.where}:" if error.where else ""
     print(f"error [{error.code}]{place} {error.message}", file=sys.stderr)
     if error.hint:
         print(f"  fix: {error.hint}", file=sys.stderr)
     if debug:
         traceback.print_exc(file=sys.stderr)
-    return error.exit_code if error.exit_code is not None else UNDECIDED
+    return error.exit_code
 
 
 def main() -> None:
     """Entry point of the ``envsdk`` program."""
-    sys.exit(run(sys.argv[1:]))
+    use_lenient_streams()
+    code = run(sys.argv[1:])
+    with suppress(OSError):  # what an error left unwritten: it has its exit code
+        flush_result()
+    sys.exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -166,3 +167,22 @@ def test_every_own_command_exists() -> None:
 def test_version_is_printed(capsys) -> None:
     assert app.run(["--version"]) == 0
     assert capsys.readouterr().out.strip().count(".") == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "place"),
+    [
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b"), "no_such_file", "a/b"),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", b"a/b"), "not_a_folder", "a/b"),
+        (PermissionError(errno.EACCES, "Permission denied", "a", None, "b"), "permission_denied", "a -> b"),
+        (OSError(errno.ENOSPC, "No space left on device"), "disk_full", ""),
+        (OSError(errno.EXDEV, "Invalid cross-device link", "a"), "system_refused", "a"),
+        (OSError("only words"), "system_refused", ""),
+    ],
+)
+def test_what_the_system_refuses_is_no_fault_of_the_program(command, capsys, error, code: str, place: str) -> None:
+    command(raising(error))
+    assert app.run(["probe"]) == 4
+    said = capsys.readouterr().err
+    assert said.startswith(f"error [{code}]{f' {place}:' if place else ''}")
+    assert "\n  fix: " in said
