@@ -33,8 +33,8 @@ def judge_reward_file(case: Case) -> None:
         kept = {path.name: path.read_bytes().decode() for path in outside.iterdir()}
     wanted = {key: value for key, value in expected.items() if key != "outside_kept"}
     assert found == wanted, f"got {found}, expected {wanted}"
-    if expected.get("outside_kept"):
-        assert kept == given.get("before_outside", {}), f"files outside changed: {kept}"
+    if "outside_kept" in expected:
+        assert (kept == given.get("before_outside", {})) == expected["outside_kept"], f"files outside are now {kept}"
 
 
 def _read(results: Path, given: Mapping[str, Any]) -> dict[str, Any]:
