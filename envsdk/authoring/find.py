@@ -82,19 +82,32 @@ def import_source(source: str | Path | ModuleType) -> ModuleType:
     """Import a module by name, or a file by path: a file once, whatever its name.
 
     Raises:
-        UsageError: it does not exist or raises (code ``import_failed``).
+        UsageError: there is none (code ``no_such_source``), or it raises (``import_failed``).
     """
     if isinstance(source, ModuleType):
         return source
+    path = Path(source)
+    if path.suffix == ".py" and not path.is_file():
+        raise UsageError("no such file", code="no_such_source", where=str(source), hint="check the path")
     try:
-        path = Path(source)
         return _import_file(path) if path.suffix == ".py" else importlib.import_module(str(source))
+    except ModuleNotFoundError as error:
+        if Path(source).suffix == ".py" or not f"{source}.".startswith(f"{error.name}."):
+            raise _failed(source, error) from error  # it is there, and imports what is not
+        raise UsageError(
+            "no such path, module or family",
+            code="no_such_source",
+            where=str(source),
+            hint="give a task directory, a .py file, a module, or a family",
+        ) from error
     except Exception as error:
         # An author's module may raise anything; it is reported as that module's fault.
-        why = f"{type(error).__name__}: {error}"
-        raise UsageError(
-            f"cannot be imported: {why}", code="import_failed", where=str(source), hint="fix it"
-        ) from error
+        raise _failed(source, error) from error
+
+
+def _failed(source: str | Path, error: Exception) -> UsageError:
+    why = f"{type(error).__name__}: {error}"
+    return UsageError(f"cannot be imported: {why}", code="import_failed", where=str(source), hint="fix it")
 
 
 def _import_file(path: Path) -> ModuleType:

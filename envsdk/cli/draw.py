@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from envsdk.authoring.draw import Scalar
     from envsdk.authoring.families import Family
 
+_SEEDS_AT_ONCE = 100_000
+
 
 def draw(
     family: Annotated[str, typer.Argument(metavar="FAMILY", help="An installed family's name.")],
@@ -53,10 +55,18 @@ def draw(
 
 
 def _range(text: str) -> range:
-    ends = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text)
+    # Of ASCII digits, and no more of them than a seed of 64 bits has.
+    ends = re.fullmatch(r"([0-9]{1,19})(?:\.\.([0-9]{1,19}))?", text)
     if ends is None or int(ends[2] or ends[1]) < int(ends[1]):
         raise UsageError(f"{text!r} is no range of seeds", code="bad_seeds", hint="write 0..63, or one number")
-    return range(int(ends[1]), int(ends[2] or ends[1]) + 1)
+    found = range(int(ends[1]), int(ends[2] or ends[1]) + 1)
+    if len(found) > _SEEDS_AT_ONCE:
+        raise UsageError(
+            f"{text} are {len(found):,} seeds; at most {_SEEDS_AT_ONCE:,} are drawn at once",
+            code="bad_seeds",
+            hint="draw them in parts, into folders of their own",
+        )
+    return found
 
 
 def _setting(text: str, family: Family) -> tuple[str, Scalar]:

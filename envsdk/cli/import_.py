@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from envsdk.cli.envelope import BAD, render, success
-from envsdk.cli.options import JsonFlag
-from envsdk.errors import UsageError
+from envsdk.cli.options import JsonFlag, finish
+from envsdk.errors import FaultyError, UsageError
 from envsdk.formats.result import ImportResult
 
 Source = Annotated[Path, typer.Argument(metavar="SRC", help="What to read.")]
@@ -119,24 +118,19 @@ def swe(
 
 def _report(result: ImportResult, *, as_json: bool) -> None:
     """Print the summary; exit 1 where nothing at all could be imported."""
-    if as_json:
-        tasks = [{"slug": t.slug, "path": str(t.root), "task_digest": t.digests.task} for t in result.tasks]
-        envelope = success(
-            imported=len(result.tasks),
-            rejected=[item.model_dump() for item in result.rejected],
-            warnings=[item.model_dump() for item in result.warnings],
-            summary=result.summary(),
-            tasks=tasks,
-        )
-        print(render(envelope))
-    else:
-        for rejected in result.rejected:
-            print(f"rejected [{rejected.code}] {rejected.path}: {rejected.why}")
-        for warning in result.warnings:
-            print(f"warning [{warning.code}] {warning.path}: {warning.why}")
-        for kind, codes in result.summary().items():
-            for code, count in codes.items():
-                print(f"{count:>6} {kind:<8} {code}")
-        print(f"{len(result.tasks)} imported, {len(result.rejected)} rejected, {len(result.warnings)} warnings")
-    if not result.tasks and result.rejected:
-        raise typer.Exit(BAD)
+    tasks = [{"slug": t.slug, "path": str(t.root), "task_digest": t.digests.task} for t in result.tasks]
+    lines = [f"rejected [{item.code}] {item.path}: {item.why}" for item in result.rejected]
+    lines += [f"warning [{item.code}] {item.path}: {item.why}" for item in result.warnings]
+    lines += [f"{n:>6} {kind:<8} {code}" for kind, codes in result.summary().items() for code, n in codes.items()]
+    lines.append(f"{len(result.tasks)} imported, {len(result.rejected)} rejected, {len(result.warnings)} warnings")
+    errors = [FaultyError(item.why, code=item.code, where=str(item.path)) for item in result.rejected]
+    finish(
+        [] if tasks else errors,
+        as_json=as_json,
+        text="\n".join(lines),
+        imported=len(tasks),
+        rejected=[item.model_dump() for item in result.rejected],
+        warnings=[item.model_dump() for item in result.warnings],
+        summary=result.summary(),
+        tasks=tasks,
+    )

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from envsdk.cli.envelope import BAD, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, finish
+from envsdk.errors import FaultyError
 from registry.cli.options import RegistryOption, open_local, plain
 
 
@@ -26,6 +26,5 @@ def check(
     with open_local(registry) as opened, opened.database.reading() as session:
         findings = list(look(session, opened.blobs, deep=deep))
     lines = [f"✘ {item.code} {item.where}: {item.why} ({item.fix})" for item in findings] or ["✔ nothing wrong"]
-    emit(success(sound=not findings, findings=plain(findings)), as_json=as_json, text="\n".join(lines))
-    if findings:
-        raise typer.Exit(BAD)
+    errors = [FaultyError(item.why, code=item.code, hint=item.fix, where=item.where) for item in findings]
+    finish(errors, as_json=as_json, text="\n".join(lines), sound=not findings, findings=plain(findings))

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from envsdk.cli.envelope import BAD, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, finish
+from envsdk.errors import FaultyError
 from registry.cli.options import RegistryOption, plain
 
 
@@ -35,7 +35,11 @@ def ingest(
         result = opened.append_lines(lines, run=run, progress=heard)
     for item in result.rejected[:20]:
         typer.echo(f"✘ {item.which} {item.code}: {item.why}", err=True)
-    envelope = success(accepted=result.accepted, duplicate=result.duplicate, rejected=plain(result.rejected))
-    emit(envelope, as_json=as_json, text=f"{result.accepted} appended")
-    if result.rejected:
-        raise typer.Exit(BAD)
+    finish(
+        [FaultyError(item.why, code=item.code, where=item.which) for item in result.rejected],
+        as_json=as_json,
+        text=f"{result.accepted} appended",
+        accepted=result.accepted,
+        duplicate=result.duplicate,
+        rejected=plain(result.rejected),
+    )

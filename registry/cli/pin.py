@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from envsdk.cli.envelope import BAD, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, finish
+from envsdk.errors import FaultyError
 from registry.cli.options import RegistryOption, plain
 
 
@@ -35,7 +35,17 @@ def pin(
         typer.echo(f"left out: {len(revision.left_out) - 20} more", err=True)
     if lock is not None and revision.items:
         write_lock(revision, lock)
-    envelope = success(
+    nothing = FaultyError(
+        "the query matches no task that may be used",
+        code="empty_query",
+        hint="envsdk registry query shows what a query finds; tasks need a complete check report",
+        where=q,
+    )
+    text = f"{revision.name}@{revision.revision}  {len(revision.items)} tasks  {revision.digest}"
+    finish(
+        [] if revision.items else [nothing],
+        as_json=as_json,
+        text=text if revision.items else f"nothing pinned: {nothing}",
         set=revision.name,
         revision=revision.revision,
         digest=revision.digest,
@@ -43,7 +53,3 @@ def pin(
         items=plain(revision.items),
         left_out=plain(revision.left_out),
     )
-    text = f"{revision.name}@{revision.revision}  {len(revision.items)} tasks  {revision.digest}"
-    emit(envelope, as_json=as_json, text=text if revision.items else "no task may enter a set")
-    if not revision.items:
-        raise typer.Exit(BAD)

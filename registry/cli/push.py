@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envsdk.cli.envelope import BAD, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, finish
+from envsdk.errors import FaultyError
 from registry.cli.options import RegistryOption, plain
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ def push(
         typer.echo(
             f"{drafts} of {len(result.pushed)} are drafts: run `envsdk check` on them, then push again", err=True
         )
-    emit(success(pushed=plain(result.pushed), rejected=plain(rejected)), as_json=as_json, text="\n".join(lines))
-    if rejected:
-        raise typer.Exit(BAD)
+    errors = [FaultyError(item.why, code=item.code, where=item.which) for item in rejected]
+    text = "\n".join(lines)
+    finish(errors, as_json=as_json, text=text, pushed=plain(result.pushed), rejected=plain(rejected))
 
 
 def _kept_report(task: Task) -> CheckReport | None:

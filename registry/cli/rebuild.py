@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from envsdk.cli.envelope import BAD, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, finish
+from envsdk.errors import FaultyError
 from registry.cli.options import RegistryOption, open_local
 
 
@@ -22,7 +22,11 @@ def rebuild(*, registry: RegistryOption = None, as_json: JsonFlag = False) -> No
     with open_local(registry) as opened, opened.database.writing() as session:
         result = run(session, heard=heard)
     said = "the same as before" if result.same else "NOT the same as before; the rebuilt rows are kept"
-    envelope = success(outcomes=result.outcomes, standings=result.standings, same=result.same)
-    emit(envelope, as_json=as_json, text=f"{result.standings} standings from {result.outcomes} outcomes: {said}")
-    if not result.same:
-        raise typer.Exit(BAD)
+    finish(
+        [] if result.same else [FaultyError(said, code="derived_rows_were_wrong")],
+        as_json=as_json,
+        text=f"{result.standings} standings from {result.outcomes} outcomes: {said}",
+        outcomes=result.outcomes,
+        standings=result.standings,
+        same=result.same,
+    )

@@ -62,7 +62,18 @@ def test_a_module_that_raises_is_rejected_and_the_others_are_unharmed(tmp_path: 
     assert found.rejected[0].code == "import_failed"
 
 
-def test_what_is_neither_path_nor_module_nor_family_is_a_usage_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "source", ["no/such/thing", "nothing", "no.such.module", "envsdk.no_such_part", "none.py", "../no.py"]
+)
+def test_what_is_neither_path_nor_module_nor_family_is_a_usage_error(tmp_path: Path, source: str) -> None:
     with pytest.raises(UsageError) as refused:
-        gather(["no/such/thing"], tmp_path)
+        gather([source], tmp_path)
     assert refused.value.code == "no_such_source"
+    assert refused.value.where == source
+
+
+def test_a_file_that_imports_what_is_not_there_is_that_files_fault(tmp_path: Path) -> None:
+    (tmp_path / "lacking.py").write_text("import no_such_module_anywhere\n")
+    found = gather([str(tmp_path / "lacking.py")], tmp_path / "drawn")
+    assert [item.code for item in found.rejected] == ["import_failed"]
+    assert "no_such_module_anywhere" in found.rejected[0].why

@@ -48,6 +48,10 @@ def test_a_level_is_typed_by_the_family(tmp_path: Path, capsys: pytest.CaptureFi
     [
         (("upper-word", "--seeds", "5..2"), "bad_seeds"),
         (("upper-word", "--seeds", "few"), "bad_seeds"),
+        (("upper-word", "--seeds", "-1..2"), "bad_seeds"),
+        (("upper-word", "--seeds", "٣"), "bad_seeds"),
+        (("upper-word", "--seeds", "0..100000"), "bad_seeds"),
+        (("upper-word", "--seeds", "0..99999999999999999999"), "bad_seeds"),
         (("upper-word", "--level", "words"), "bad_level"),
         (("upper-word", "--level", "words=99"), "bad_level"),
         (("upper-word", "--level", "size=2"), "bad_level"),

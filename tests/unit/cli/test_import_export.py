@@ -34,7 +34,8 @@ def test_a_rejection_names_path_code_and_reason(tmp_path: Path, capsys) -> None:
     (tmp_path / "src" / "bad").mkdir(parents=True)
     (tmp_path / "src" / "bad" / "task.toml").write_text("[agnet]\n")
     code, result = call(capsys, "import", "harbor", str(tmp_path / "src"), str(tmp_path / "out"))
-    assert (code, result["imported"]) == (1, 0)
+    assert (code, result["imported"], result["ok"]) == (1, 0, False)
+    assert [error["code"] for error in result["errors"]] == ["unknown_field"]
     assert [(Path(r["path"]).name, r["code"], bool(r["why"])) for r in result["rejected"]] == [
         ("bad", "unknown_field", True)
     ]

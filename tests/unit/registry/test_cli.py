@@ -49,7 +49,8 @@ def filled(url, make_task, make_report, make_record):
 def test_push_takes_directories_and_names_what_is_none(run, make_task, tmp_path):
     (tmp_path / "bad").mkdir()
     code, answer = run("push", str(make_task("a").root), str(tmp_path / "bad"), "--json")
-    assert (code, answer["ok"]) == (1, True)
+    assert (code, answer["ok"]) == (1, False)
+    assert [(one["code"], one["where"]) for one in answer["errors"]] == [("not_a_task", str(tmp_path / "bad"))]
     assert [one["slug"] for one in answer["pushed"]] == ["a"]
     assert [one["which"] for one in answer["rejected"]] == [str(tmp_path / "bad")]
 
@@ -91,7 +92,7 @@ def test_pin_writes_a_lock_and_diff_tells_revisions_apart(run, filled, url, tmp_
 
 def test_pinning_what_may_not_enter_is_bad(run, filled):
     code, answer = run("pin", "status:draft", "--json")
-    assert code == 1
+    assert (code, [(one["code"], one["where"]) for one in answer["errors"]]) == (1, [("empty_query", "status:draft")])
     assert [one["why"] for one in answer["left_out"]] == ["draft"]
 
 
@@ -100,6 +101,7 @@ def test_ingest_counts_and_names_bad_lines(run, filled, make_record, tmp_path):
     ledger.write_text(make_record(filled, True).model_dump_json() + "\n{\n")
     code, answer = run("ingest", str(ledger), "--run", "first", "--json")
     assert (code, answer["accepted"], [one["which"] for one in answer["rejected"]]) == (1, 1, ["line 2"])
+    assert (answer["ok"], [one["where"] for one in answer["errors"]]) == (False, ["line 2"])
     assert run("ingest", str(ledger), "--json")[1]["duplicate"] == 1
 
 
