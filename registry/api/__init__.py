@@ -12,10 +12,9 @@ from registry.api.guard import Guard
 from registry.local import LocalRegistry
 
 
-def api_router(registry: LocalRegistry) -> APIRouter:
+def api_router(registry: LocalRegistry, guard: Guard) -> APIRouter:
     """Every endpoint, over one open registry."""
     router = APIRouter(prefix="/api", tags=["api"])
-    guard = Guard(registry)
     for part in (query, tasks, outcomes, sets, estimates, jobs, proposals):
         router.include_router(part.routes(registry, guard))
     return router

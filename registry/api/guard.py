@@ -40,7 +40,13 @@ class Guard:
             request: Request,
             credentials: HTTPAuthorizationCredentials | None = Security(_BEARER),  # noqa: B008
         ) -> None:
-            self._check_token(request, credentials, scope)
+            if credentials is None:
+                raise UsageError(
+                    "writing needs a token",
+                    code="token_required",
+                    hint="send `Authorization: Bearer TOKEN`; `envsdk registry token create` makes one",
+                )
+            self.admit(request.client.host if request.client else "unknown", credentials.credentials, scope)
             if bounded:
                 _check_size(request)
 
@@ -48,27 +54,35 @@ class Guard:
         dependency: DependsOn = Depends(checked)
         return dependency
 
-    def _check_token(self, request: Request, credentials: HTTPAuthorizationCredentials | None, scope: str) -> None:
-        host = request.client.host if request.client else "unknown"
-        if credentials is None:
-            raise UsageError(
-                "writing needs a token",
-                code="token_required",
-                hint="send `Authorization: Bearer TOKEN`; `envsdk registry token create` makes one",
-            )
-        if not self._limiter.test(RateLimitItemPerMinute(FAILURES_A_MINUTE), "failures", host):
-            raise _too_many()
-        with self._registry.database.reading() as session:
-            scopes = scopes_of(session, credentials.credentials)
-        if scopes is None:
-            self._limiter.hit(RateLimitItemPerMinute(FAILURES_A_MINUTE), "failures", host)
-            raise UsageError("the token is unknown, expired or revoked", code="token_required")
+    def admit(self, host: str, secret: str, scope: str) -> None:
+        """Let a token of ``host`` do what ``scope`` names, and count it.
+
+        Raises:
+            UsageError: the token is not good (``token_required``), lacks the scope (``token_scope``), or asks too
+                often (``rate_limited``).
+        """
+        scopes = self.scopes(host, secret)
         if scope not in scopes:
             raise UsageError(
                 f"the token lacks the scope {scope!r}", code="token_scope", hint=f"it has: {', '.join(scopes)}"
             )
-        if not self._limiter.hit(RateLimitItemPerMinute(WRITES_A_MINUTE), "writes", credentials.credentials):
+        if not self._limiter.hit(RateLimitItemPerMinute(WRITES_A_MINUTE), "writes", secret):
             raise _too_many()
+
+    def scopes(self, host: str, secret: str) -> tuple[str, ...]:
+        """What a token may do. Raises as `admit` does; wrong guesses of a host are counted and bounded."""
+        if not self._limiter.test(RateLimitItemPerMinute(FAILURES_A_MINUTE), "failures", host):
+            raise _too_many()
+        with self._registry.database.reading() as session:
+            scopes = scopes_of(session, secret)
+        if scopes is None:
+            self._limiter.hit(RateLimitItemPerMinute(FAILURES_A_MINUTE), "failures", host)
+            raise UsageError(
+                "the token is unknown, expired or revoked",
+                code="token_required",
+                hint="`envsdk registry token create` makes one",
+            )
+        return scopes
 
 
 def _too_many() -> UsageError:

@@ -12,6 +12,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from envsdk.errors import UsageError
@@ -51,7 +52,7 @@ async def _batches(request: Request) -> AsyncIterator[list[bytes]]:
     rest = b""
     batch: list[bytes] = []
     size = 0
-    async for chunk in request.stream():
+    async for chunk in _chunks(request):
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
             raise UsageError(f"a line is longer than {MAX_LINE_BYTES >> 20} MiB", code="payload_too_large")
@@ -64,3 +65,12 @@ async def _batches(request: Request) -> AsyncIterator[list[bytes]]:
         batch.append(rest)
     if batch:
         yield batch
+
+
+async def _chunks(request: Request) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except ClientDisconnect as error:
+        # Nobody hears this answer, but the log tells it from a defect of the server.
+        raise UsageError("the connection ended before the body did", code="cut_off", hint="send it again") from error

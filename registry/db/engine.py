@@ -129,6 +129,15 @@ def _on_begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
 
+_STATES = {
+    "25006": ("database_read_only", "connect to the primary, or use another registry"),
+    "53100": ("database_full", "free some disk space; nothing was half-written"),
+    "57P01": ("database_unreachable", "the server is going down; try again when it is up"),
+    "57P02": ("database_unreachable", "the server went down; try again when it is up"),
+    "57P03": ("database_unreachable", "the server is starting; try again in a moment"),
+}
+"""PostgreSQL's own codes, whatever language its messages are in."""
+
 _CODES = (
     ("readonly", "database_read_only", "give the file and its folder write permission, or use another registry"),
     ("read-only", "database_read_only", "connect to the primary, or use another registry"),
@@ -144,14 +153,24 @@ _CODES = (
 
 @contextmanager
 def _as_store_errors(engine: Engine) -> Iterator[None]:
+    drivers: type[Exception] = engine.dialect.dbapi.Error  # type: ignore[union-attr]  # both dialects have loaded theirs
     try:
         yield
-    except DBAPIError as error:
-        said = str(error.orig or error).strip()
+    except (DBAPIError, drivers) as error:
+        # What was copied in bulk met the driver alone, and comes with its own kind of error.
+        cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+        said = str(cause).strip()
+        code, hint = _meaning(cause, said)
         where = engine.url.render_as_string(hide_password=True)
-        for needle, code, hint in _CODES:
-            if needle in said.lower():
-                raise StoreError(
-                    f"the registry's database failed: {said}", code=code, hint=hint, where=where
-                ) from error
-        raise StoreError(f"the registry's database failed: {said}", code="database_failed", where=where) from error
+        raise StoreError(f"the registry's database failed: {said}", code=code, hint=hint, where=where) from error
+
+
+def _meaning(cause: BaseException, said: str) -> tuple[str, str]:
+    """The code of a driver's error, and what to do."""
+    state = getattr(cause, "sqlstate", None)
+    if state in _STATES:
+        return _STATES[state]
+    for needle, code, hint in _CODES:
+        if needle in said.lower():
+            return code, hint
+    return "database_failed", ""
