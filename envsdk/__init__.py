@@ -11,13 +11,35 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from envsdk.authoring import Draw, Family, Script, family, find_tasks, oracle, registered_families, task, verifier
+    from envsdk.authoring import (
+        Draw,
+        Family,
+        Script,
+        Step,
+        family,
+        find_tasks,
+        oracle,
+        registered_families,
+        task,
+        verifier,
+    )
     from envsdk.spec.load import load_task, load_tasks
     from envsdk.spec.model import AgentSpec, Budget, ContainerSpec, Example, ServiceSpec, Task, TaskSpec
 
 _HOME = {
     **dict.fromkeys(
-        ("Draw", "Family", "Script", "family", "find_tasks", "oracle", "registered_families", "task", "verifier"),
+        (
+            "Draw",
+            "Family",
+            "Script",
+            "Step",
+            "family",
+            "find_tasks",
+            "oracle",
+            "registered_families",
+            "task",
+            "verifier",
+        ),
         "envsdk.authoring",
     ),
     **dict.fromkeys(("load_task", "load_tasks"), "envsdk.spec.load"),
@@ -35,6 +57,7 @@ __all__ = [
     "Family",
     "Script",
     "ServiceSpec",
+    "Step",
     "Task",
     "TaskSpec",
     "family",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envsdk.authoring.declare import Script, family, oracle, task, verifier
-from envsdk.authoring.draw import Draw
+from envsdk.authoring.draw import Draw, Step
 from envsdk.authoring.families import Family
 from envsdk.authoring.find import find_tasks, get_family, registered_families
 
@@ -11,6 +11,7 @@ __all__ = [
     "Draw",
     "Family",
     "Script",
+    "Step",
     "family",
     "find_tasks",
     "get_family",

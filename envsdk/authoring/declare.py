@@ -18,6 +18,7 @@ from envsdk.spec.model import AgentSpec, Budget, ContainerSpec, ServiceSpec
 P = ParamSpec("P")
 R = TypeVar("R")
 VerifierFunction = Callable[..., float | Mapping[str, float]]
+VerifierKind = Literal["text", "state", "sandbox"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class PythonVerifier:
     """A declared verifier function."""
 
     function: VerifierFunction
-    kind: Literal["text", "state"]
+    kind: VerifierKind
     low: float
     high: float
     pass_mark: float | None
@@ -81,18 +82,21 @@ def declarations() -> list[Declaration]:
 def verifier(function: Callable[P, R], /) -> Callable[P, R]: ...
 @overload
 def verifier(
-    *, kind: Literal["text", "state"] = "text", low: float = 0.0, high: float = 1.0, pass_mark: float | None = None
+    *, kind: VerifierKind = "text", low: float = 0.0, high: float = 1.0, pass_mark: float | None = None
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def verifier(
     function: Any = None,
     /,
     *,
-    kind: Literal["text", "state"] = "text",
+    kind: VerifierKind = "text",
     low: float = 0.0,
     high: float = 1.0,
     pass_mark: float | None = None,
 ) -> Any:
     """Declare a function as a verifier: of the answer (``text``) or of a read handle on the end state (``state``).
+
+    A ``sandbox`` verifier is given the same handle, but runs in a sandbox of its own with the task's image, as root, so
+    that it can run what the agent wrote; that image needs Python 3.10.
 
     Its first argument is the answer, a string, or the `envsdk.authoring.state.State`; the others are the task's params,
     by keyword. It returns a number in the declared range, a bool, or numbers by name.

@@ -4,13 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from envsdk.spec.contents import FileContent
 from envsdk.spec.model import AgentSpec, Budget
 
 Scalar = str | int | float | bool
 Content = str | bytes | FileContent
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of a task that has several: one box, one instruction after another, a reward after each.
+
+    Attributes:
+        name: a file name; also the name of the step's reward.
+        instruction: what the model is asked.
+        oracle: the reference solution of this step, given that those before it were done.
+        params: values given to a Python verifier in this step, by keyword.
+        files: put into the work directory before the step begins; ``setup.sh`` among them is run and removed.
+        tests: more files for this step's verifier, over the task's own.
+        min_reward: the least reward, or rewards by name, that lets the next step begin.
+        artifacts: what this step's verifier is given, in place of the task's.
+    """
+
+    name: str
+    instruction: str
+    oracle: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, Content] = field(default_factory=dict)
+    tests: Mapping[str, Content] = field(default_factory=dict)
+    min_reward: float | Mapping[str, float] = field(default_factory=dict)
+    artifacts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +46,7 @@ class Draw:
     and shell scripts, run as the agent, for ``shell``.
 
     Attributes:
-        instruction: what the model is asked.
+        instruction: what the model is asked; empty for a task of several steps.
         oracle: the reference solution; must earn the full reward.
         params: values given to the verifier by keyword; JSON.
         wrong: replies that must not pass, named or in order.
@@ -30,9 +55,11 @@ class Draw:
         environment: more files under ``environment/``, such as ``services/api/Dockerfile``.
         tests: more files under ``tests/``.
         agent, budget: in place of the declaration's.
+        steps: of a task that has several. ``step_reward`` says how their rewards become one: their ``mean``, steps that
+            were not begun counting as the bottom of the range, or the ``final`` one.
     """
 
-    instruction: str
+    instruction: str = ""
     oracle: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     wrong: Sequence[str] | Mapping[str, str] = ()
@@ -42,6 +69,8 @@ class Draw:
     tests: Mapping[str, Content] = field(default_factory=dict)
     agent: AgentSpec | None = None
     budget: Budget | None = None
+    steps: Sequence[Step] = ()
+    step_reward: Literal["mean", "final"] = "mean"
 
 
 def content_of(value: Content) -> FileContent:

@@ -4,7 +4,8 @@
 
 Calls ``FUNCTION`` of ``verifier.py`` beside it with the answer, or with a read handle on the file system, and the
 values of ``params.json`` by keyword; writes ``/logs/verifier/reward.json``. A verifier that raises leaves no reward and
-exits 1. Imports nothing but the standard library of Python 3.9.
+exits 1. Imports nothing but the standard library of Python 3.9, and from ``_envsdk`` beside it what of envsdk the
+verifier needs: the read handle, the graders.
 """
 
 from __future__ import annotations
@@ -13,36 +14,13 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
-import os
 import sys
 import types
 from pathlib import Path
 from typing import Any
 
 RESULTS = Path("/logs/verifier")
-MAX_READ_BYTES = 16 << 20
-
-
-class Handle:
-    """The end state as it lies in this box; the agent's processes are gone."""
-
-    def read(self, path: str) -> bytes:
-        """A file's bytes; a missing one is `FileNotFoundError`, a too large one `ValueError`."""
-        if not Path(path).is_file():
-            raise FileNotFoundError(path)
-        with Path(path).open("rb") as stream:
-            data = stream.read(MAX_READ_BYTES + 1)
-        if len(data) > MAX_READ_BYTES:
-            raise ValueError(f"{path} is larger than {MAX_READ_BYTES} bytes")
-        return data
-
-    def exists(self, path: str) -> bool:
-        """There is something at ``path``."""
-        return Path(path).exists()
-
-    def list(self, path: str) -> list[str]:
-        """Names in a folder, sorted."""
-        return sorted(os.listdir(path))  # noqa: PTH208 - names, not paths
+MAX_ANSWER_BYTES = 16 << 20
 
 
 class Anything:
@@ -80,11 +58,20 @@ class Stub(types.ModuleType):
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Answers imports of envsdk, which decorated modules make and verifiers do not need."""
+    """Answers imports of envsdk: from ``root`` what lies there, else by a stub, which is enough for a decorator."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002 - the protocol's arguments
-        is_ours = name.partition(".")[0] == "envsdk"
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if is_ours else None
+        ours, *parts = name.split(".")
+        if ours != "envsdk":
+            return None
+        place = self._root.joinpath(*parts)
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        if parts and file.is_file():
+            return importlib.util.spec_from_file_location(name, file)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
         return Stub(spec.name)
@@ -95,7 +82,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def load(path: Path, function: str) -> Any:
     """The verifier function of the module at ``path``."""
-    sys.meta_path.append(Finder())
+    sys.meta_path.insert(0, Finder(path.with_name("_envsdk")))
     spec = importlib.util.spec_from_file_location("verifier", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot import {path}")
@@ -114,10 +101,19 @@ def rewards_of(value: Any) -> dict[str, float]:
 
 def read_answer(path: str) -> str:
     """The answer as text; missing is empty."""
-    try:
-        return Handle().read(path).decode("utf-8", "replace")
-    except FileNotFoundError:
+    if not Path(path).is_file():
         return ""
+    with Path(path).open("rb") as stream:
+        data = stream.read(MAX_ANSWER_BYTES + 1)
+    if len(data) > MAX_ANSWER_BYTES:
+        raise ValueError(f"{path} is larger than {MAX_ANSWER_BYTES} bytes")
+    return data.decode("utf-8", "replace")
+
+
+def state() -> Any:
+    """The read handle on the end state as it lies in this box; the agent's processes are gone."""
+    module = importlib.import_module("envsdk.authoring.state")
+    return module.FolderState(Path("/"))
 
 
 def main(function: str, kind: str, answer: str) -> None:
@@ -125,8 +121,8 @@ def main(function: str, kind: str, answer: str) -> None:
     here = Path(__file__).resolve().parent
     params = here / "params.json"
     values = json.loads(params.read_text(encoding="utf-8")) if params.exists() else {}
-    subject = Handle() if kind == "state" else read_answer(answer)
-    rewards = rewards_of(load(here / "verifier.py", function)(subject, **values))
+    judge = load(here / "verifier.py", function)
+    rewards = rewards_of(judge(state() if kind == "state" else read_answer(answer), **values))
     RESULTS.mkdir(parents=True, exist_ok=True)
     draft = RESULTS / ".reward.json"
     draft.write_text(json.dumps(rewards, allow_nan=False), encoding="utf-8")

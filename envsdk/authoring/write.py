@@ -8,21 +8,27 @@ the agent nor the verifier meets them.
 from __future__ import annotations
 
 import inspect
+import json
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from envsdk.authoring.declare import Declaration, PythonVerifier, Script
-from envsdk.authoring.draw import Draw, Scalar, content_of, named
+from envsdk.authoring.draw import Draw, Scalar, Step, content_of, named
 from envsdk.errors import UsageError
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.meaning import ANSWER_PATH
-from envsdk.spec.model import Protocol, Task, TaskSpec, VerifierSpec
+from envsdk.spec.model import Protocol, StepSpec, Task, TaskSpec, VerifierSpec
 
 _RUNNER = Path(__file__).with_name("runner.py")
+_PACKAGE = Path(__file__).parents[1]
+_USES_GRADERS = re.compile(
+    rb"^\s*(?:from|import)\s+envsdk\.graders\b|^\s*from\s+envsdk\s+import\s.*\bgraders\b", re.MULTILINE
+)
 _HEAD = """ARG BASE=python:3.12-slim
 FROM ${BASE}
 RUN id agent >/dev/null 2>&1 || useradd --create-home agent
@@ -56,6 +62,8 @@ def write_task(
         verifier=_verifier_spec(declaration.verifier, draw.params),
         budget=draw.budget or declaration.budget,
         artifacts=artifacts,
+        steps=tuple(_step_spec(step) for step in draw.steps),
+        step_reward=draw.step_reward if draw.steps else "mean",
         family=declaration.name if declaration.is_family else "",
         level=dict(level or {}),
         seed=seed,
@@ -65,15 +73,46 @@ def write_task(
     files = {
         **_environment(declaration, draw),
         **_tests(declaration.verifier, draw, artifacts),
-        **_solution(declaration, draw, agent.protocol, artifacts),
+        **(_solution(declaration, draw, agent.protocol, artifacts) if not draw.steps else {}),
     }
+    for step in draw.steps:
+        files |= _step_files(declaration.verifier, step, agent.protocol, artifacts)
     return dump_task(spec, files, dest)
 
 
+def _step_spec(step: Step) -> StepSpec:
+    least = step.min_reward
+    gate = dict(least) if isinstance(least, Mapping) else {"reward": float(least)}
+    return StepSpec(name=step.name, instruction=step.instruction, min_reward=gate, artifacts=step.artifacts)
+
+
+def _step_files(
+    verifier: PythonVerifier | Script, step: Step, protocol: Protocol, artifacts: tuple[str, ...]
+) -> dict[str, FileContent]:
+    """Files of ``steps/<name>/``; what is common to all steps lies in the task's own folders."""
+    if not step.oracle:
+        raise UsageError("has no oracle", code="no_oracle", where=step.name, hint="give Step(oracle=...)")
+    answer = (step.artifacts or artifacts or (ANSWER_PATH,))[0]
+    files = {f"workdir/{path}": content_of(value) for path, value in step.files.items()}
+    files |= {f"tests/{path}": content_of(value) for path, value in step.tests.items()}
+    if isinstance(verifier, PythonVerifier):
+        _check_params(verifier, step.params)
+        files["tests/params.json"] = _params(step.params)
+    files |= reply_files(step.oracle, protocol=protocol, answer_path=answer)
+    return {f"steps/{step.name}/{path}": content for path, content in files.items()}
+
+
 def _verifier_spec(verifier: PythonVerifier | Script, params: Mapping[str, Any]) -> VerifierSpec:
-    if isinstance(verifier, Script):
+    mode = verifier.mode if isinstance(verifier, Script) else "separate"
+    if isinstance(verifier, Script) or verifier.kind == "sandbox":
+        exit_status: Literal["native", "harbor"] = "harbor" if isinstance(verifier, Script) else "native"
         return VerifierSpec(
-            kind="script", mode=verifier.mode, low=verifier.low, high=verifier.high, pass_mark=verifier.pass_mark
+            kind="script",
+            mode=mode,
+            low=verifier.low,
+            high=verifier.high,
+            pass_mark=verifier.pass_mark,
+            exit_status=exit_status,
         )
     return VerifierSpec(
         kind=verifier.kind,
@@ -101,13 +140,24 @@ def _tests(verifier: PythonVerifier | Script, draw: Draw, artifacts: tuple[str, 
     if isinstance(verifier, Script):
         return {"tests/test.sh": FileContent(verifier.text.encode(), executable=True), **more}
     function = verifier.function
-    _check_params(verifier, draw.params)
+    if not draw.steps:
+        _check_params(verifier, draw.params)
     answer = artifacts[0] if artifacts else ANSWER_PATH
+    kind = "text" if verifier.kind == "text" else "state"
     return {
-        **python_verifier_files(_source_of(function), function.__name__, kind=verifier.kind, answer_path=answer),
-        **({} if draw.params else {"tests/params.json": FileContent(b"{}\n")}),
+        **python_verifier_files(_source_of(function), function.__name__, kind=kind, answer_path=answer),
+        "tests/params.json": _params(draw.params),
         **more,
     }
+
+
+def _params(params: Mapping[str, Any]) -> FileContent:
+    try:
+        text = json.dumps(dict(params), ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        hint = "give texts, finite numbers, booleans, lists and mappings"
+        raise UsageError(f"its params are no JSON: {error}", code="params_mismatch", hint=hint) from error
+    return FileContent(f"{text}\n".encode())
 
 
 def python_verifier_files(
@@ -119,7 +169,16 @@ def python_verifier_files(
         "tests/test.sh": FileContent(script.encode(), executable=True),
         "tests/run_verifier.py": FileContent(_RUNNER.read_bytes()),
         "tests/verifier.py": FileContent(source),
+        **_bundle(source, kind),
     }
+
+
+def _bundle(source: bytes, kind: str) -> dict[str, FileContent]:
+    """What of envsdk the verifier needs where envsdk is not: the task keeps what it was written with."""
+    files = [_PACKAGE / "authoring" / "state.py"] if kind == "state" else []
+    if _USES_GRADERS.search(source):
+        files += [_PACKAGE / "errors.py", *sorted((_PACKAGE / "graders").glob("*.py"))]
+    return {f"tests/_envsdk/{file.relative_to(_PACKAGE).as_posix()}": FileContent(file.read_bytes()) for file in files}
 
 
 def reply_files(reply: str, *, protocol: Protocol, answer_path: str = ANSWER_PATH) -> dict[str, FileContent]:

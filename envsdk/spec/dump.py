@@ -237,7 +237,9 @@ def _box(container: ContainerSpec) -> Tables:
 
 
 def _healthcheck(check: HealthCheck | None) -> Tables | None:
-    return check and {
+    if check is None:
+        return None
+    return {
         "command": check.command,
         "interval_sec": check.interval_s,
         "timeout_sec": check.timeout_s,

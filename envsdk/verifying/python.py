@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import stat
 import time
 from pathlib import Path
 from typing import Any
@@ -110,25 +111,25 @@ def _judge(task: Task, said: dict[str, Any], *, seconds: float, isolation: str) 
     return Verdict("scored", reward.reward, reward.rewards, evidence=evidence, seconds=seconds, facts=facts)
 
 
-def _files(artifacts: Artifacts) -> list[tuple[str, str, str]]:
-    """Every captured file, folder and link as (relative path, kind, content), content in base64.
+def _files(artifacts: Artifacts) -> list[tuple[str, str, str, int]]:
+    """Every captured file, folder and link as (relative path, kind, content, permission bits), content in base64.
 
     What the handle would not read, or what would be too much together, is there by its size alone.
     """
-    found: list[tuple[str, str, str]] = []
+    found: list[tuple[str, str, str, int]] = []
     room = STATE_CAP_BYTES
     for folder, names, files in os.walk(artifacts.root):
         for name in (*sorted(names), *sorted(files)):
             place = Path(folder, name)
-            path = place.relative_to(artifacts.root).as_posix()
+            path, mode = place.relative_to(artifacts.root).as_posix(), stat.S_IMODE(place.lstat().st_mode)
             if place.is_symlink():
-                found.append((path, "link", str(place.readlink())))
+                found.append((path, "link", str(place.readlink()), mode))
             elif place.is_dir():
-                found.append((path, "folder", ""))
+                found.append((path, "folder", "", mode))
             elif place.stat().st_size > min(room, MAX_READ_BYTES):
-                found.append((path, "large", str(MAX_READ_BYTES + 1)))
+                found.append((path, "large", str(MAX_READ_BYTES + 1), mode))
             else:
                 data = place.read_bytes()
                 room -= len(data)
-                found.append((path, "file", base64.b64encode(data).decode()))
+                found.append((path, "file", base64.b64encode(data).decode(), mode))
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import importlib.abc
 import importlib.util
 import json
 import math
@@ -45,6 +46,21 @@ class Child:
     timed_out: bool = False
 
 
+class Bundled(importlib.abc.MetaPathFinder):
+    """Finds ``envsdk.graders`` among the tests, where a task brings the graders that it was written with."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:  # noqa: ARG002 - the protocol's arguments
+        parts = name.split(".")
+        if parts[:2] != ["envsdk", "graders"]:
+            return None
+        place = self._root.joinpath(*parts[1:])
+        file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        return importlib.util.spec_from_file_location(name, file) if file.is_file() else None
+
+
 def load(tests_dir: str, module_file: str) -> Any:
     """Import the verifier's module from its file; siblings are importable."""
     sys.path.insert(0, tests_dir)
@@ -72,6 +88,7 @@ def main() -> None:
     tempfile.tempdir = tempfile.mkdtemp(prefix="verify-")
     Path(tempfile.tempdir).chmod(0o300)
     import_file(HANDLE, str(Path(__file__).with_name("state.py")))
+    sys.meta_path.insert(0, Bundled(Path(tests_dir, "_envsdk")))
     try:
         module, broken = load(tests_dir, module_file), ""
     except BaseException:  # noqa: BLE001 - the verifier's own code: whatever it raises is every run's answer
@@ -191,18 +208,20 @@ def subject(request: dict[str, Any], folder: str) -> Any:
     """What the function is asked about: the answer's text, or a read handle on the files."""
     if request["kind"] == "text":
         return base64.b64decode(request["answer"]).decode("utf-8", "replace")
-    for path, mode, data in request["files"]:
+    for path, kind, data, mode in request["files"]:
         place = Path(folder) / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        if mode == "link":
+        if kind == "link":
             place.symlink_to(data)
-        elif mode == "folder":
+            continue
+        if kind == "folder":
             place.mkdir(exist_ok=True)
-        elif mode == "large":
+        elif kind == "large":
             place.touch()
             os.truncate(place, int(data))
         else:
             place.write_bytes(base64.b64decode(data))
+        place.chmod(mode | (0o700 if kind == "folder" else 0o400))
     return sys.modules[HANDLE].FolderState(Path(folder))
 
 

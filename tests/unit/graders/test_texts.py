@@ -177,6 +177,7 @@ def test_an_unreadable_truth_is_an_error_of_the_task(grader: str, truth: str) ->
 
 @given(st.text(max_size=40))
 def test_no_grader_raises_for_any_candidate(text: str) -> None:
-    truths = {"choice": "A", "json_equal": "1"}
+    truths = {"choice": "A", "json_schema": "{}", "sql": "SELECT 1"}
+    options = {"sql": {"database": ""}}
     for name, grader in GRADERS.items():
-        assert grader(text, truths.get(name, "1")) in {"correct", "incorrect", "no_answer"}
+        assert grader(text, truths.get(name, "1"), **options.get(name, {})) in {"correct", "incorrect", "no_answer"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -55,8 +56,21 @@ def test_nan_is_never_written(results: Path) -> None:
     assert not (results / "results" / "reward.json").exists()
 
 
-def test_the_stub_serves_every_import_of_envsdk(monkeypatch: pytest.MonkeyPatch) -> None:
-    finder = runner.Finder()
+@pytest.mark.parametrize("make", ["mkdir", "mkfifo"])
+def test_what_is_no_file_is_no_answer(tmp_path: Path, make: str) -> None:
+    getattr(os, make)(tmp_path / "answer")
+    assert runner.read_answer(str(tmp_path / "answer")) == ""
+
+
+def test_an_answer_beyond_any_use_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "MAX_ANSWER_BYTES", 2)
+    (tmp_path / "answer").write_text("abc")
+    with pytest.raises(ValueError, match="larger than 2"):
+        runner.read_answer(str(tmp_path / "answer"))
+
+
+def test_the_stub_serves_every_import_of_envsdk(tmp_path: Path) -> None:
+    finder = runner.Finder(tmp_path)
     assert finder.find_spec("envsdk.authoring.x") is not None
     assert finder.find_spec("envsdkx") is None
     module = finder.create_module(finder.find_spec("envsdk"))

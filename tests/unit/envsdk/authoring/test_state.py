@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envsdk.authoring import runner, state
+from envsdk.authoring import state
 from envsdk.authoring.state import FolderState, State
 
 
@@ -57,6 +57,59 @@ def test_large_files_are_refused(root: Path, monkeypatch: pytest.MonkeyPatch) ->
         FolderState(root).read("/app/a")
 
 
-def test_both_handles_keep_the_protocol() -> None:
-    assert isinstance(runner.Handle(), State)
+def test_the_handle_keeps_the_protocol() -> None:
     assert isinstance(FolderState(Path("/")), State)
+
+
+def test_permission_bits_are_those_of_what_a_link_leads_to(root: Path) -> None:
+    (root / "app" / "a").chmod(0o750)
+    (root / "app" / "l").symlink_to("a")
+    assert (FolderState(root).mode("/app/a"), FolderState(root).mode("/app/l")) == (0o750, 0o750)
+    with pytest.raises(FileNotFoundError):
+        FolderState(root).mode("/app/none")
+
+
+@pytest.fixture
+def grove(root: Path) -> Path:
+    for path in ("app/b.py", "app/sub/c.py", "app/sub/deep/d.py", "app/.hidden", "app/x[1].txt", "app/sub/b1"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("/app/*.py", ["/app/b.py"]),
+        ("/app/**/*.py", ["/app/b.py", "/app/sub/c.py", "/app/sub/deep/d.py"]),
+        ("/**/d.py", ["/app/sub/deep/d.py"]),
+        ("/app/sub/?*", ["/app/sub/b1", "/app/sub/c.py", "/app/sub/deep"]),
+        ("/app/sub/[a-c]?", ["/app/sub/b1"]),
+        ("/app/sub/[!b]*", ["/app/sub/c.py", "/app/sub/deep"]),
+        ("/app/.h*", ["/app/.hidden"]),
+        ("/app/x[[]1].txt", ["/app/x[1].txt"]),
+        ("/app/b.py", ["/app/b.py"]),
+        ("/app//./b.py", ["/app/b.py"]),
+        ("/app/sub", ["/app/sub"]),
+        ("/app/none", []),
+        ("/none/*", []),
+        ("/app/*/*/*/*", []),
+    ],
+)
+def test_a_pattern_finds_files_and_folders(grove: Path, pattern: str, found: list[str]) -> None:
+    assert FolderState(grove).glob(pattern) == found
+
+
+def test_a_pattern_follows_no_link_out_and_none_in_a_circle(grove: Path) -> None:
+    (grove / "app" / "up").symlink_to("..")
+    (grove / "app" / "out").symlink_to("/../../secret")
+    (grove / "app" / "dangling").symlink_to("nothing")
+    assert FolderState(grove).glob("/app/**/b.py") == ["/app/b.py"]
+    assert FolderState(grove).glob("/app/up/app/*.py") == ["/app/up/app/b.py"]
+    assert FolderState(grove).glob("/app/[od]*") == []
+
+
+def test_a_pattern_over_too_much_is_refused(grove: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "MAX_MATCHES", 3)
+    with pytest.raises(ValueError, match="more than 3"):
+        FolderState(grove).glob("/**/*")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from envsdk import Draw, find_tasks, task, verifier
+from envsdk import Draw, Step, find_tasks, task, verifier
 from envsdk.authoring.declare import Script, declarations
 from envsdk.authoring.write import write_task
 from envsdk.errors import UsageError
@@ -144,9 +145,9 @@ def run_in_box(root: Path, box: Path) -> subprocess.CompletedProcess[str]:
     script = (root / "tests" / "run_verifier.py").read_text()
     assert script == (Path(sys.modules["envsdk.authoring.write"].__file__).with_name("runner.py")).read_text()
     tests = box / "tests"
-    tests.mkdir(parents=True)
-    for path in (root / "tests").iterdir():
-        (tests / path.name).write_bytes(path.read_bytes().replace(b'Path("/logs/', f'Path("{box}/logs/'.encode()))
+    shutil.copytree(root / "tests", tests)
+    text = script.replace('Path("/logs/', f'Path("{box}/logs/').replace('Path("/")', f'Path("{box}")')
+    (tests / "run_verifier.py").write_text(text)
     function, kind, answer = (root / "tests" / "test.sh").read_text().split()[-3:]
     command = [sys.executable, "-I", "-S", "-B", str(tests / "run_verifier.py"), function, kind, f"{box}{answer}"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
@@ -164,10 +165,150 @@ def test_the_script_judges_an_answer_without_envsdk(
     assert json.loads((tmp_path / "logs" / "verifier" / "reward.json").read_text()) == {"reward": reward}
 
 
+def test_the_script_judges_an_end_state_without_envsdk(tasks: dict[str, Task], tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "x").write_text("")
+    done = run_in_box(tasks["make-x"].root, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "logs" / "verifier" / "reward.json").read_text()) == {"reward": 1.0, "size": 1.0}
+
+
 def test_a_verifier_that_raises_leaves_no_reward(tasks: dict[str, Task], tmp_path: Path) -> None:
-    done = run_in_box(tasks["make-x"].root, tmp_path)  # lists /app, which this machine need not have
-    if not Path("/app").exists():
-        assert (done.returncode, (tmp_path / "logs").exists()) == (1, False)
+    done = run_in_box(tasks["make-x"].root, tmp_path)  # lists /app, which is not there
+    assert (done.returncode, (tmp_path / "logs").exists()) == (1, False)
+
+
+GRADED = r"""
+from envsdk import Draw, Script, Step, task, verifier
+from envsdk.graders import command, file, numeric
+
+
+@verifier
+def near(answer, *, truth, **options):
+    return numeric(answer, truth, **options) == "correct"
+
+
+@task(verifier=near)
+def third():
+    return Draw(instruction="1/3?", params={"truth": "0.333", "abs_tol": 0.001}, oracle="0.3333", wrong=["0.3"])
+
+
+@verifier(kind="sandbox")
+def prints(state, *, output):
+    if file(state, "/app/run.sh", mode=0o755) != "correct":
+        return {"reward": 0.0, "runnable": 0.0}
+    return {"reward": float(command(["/app/run.sh"], output=output) == "correct"), "runnable": 1.0}
+
+
+@task(verifier=prints, artifacts=["/app/run.sh"])
+def script():
+    return Draw(instruction="Write run.sh.", params={"output": "hi"}, oracle="echo hi")
+
+
+@task(verifier=near, name="two-sums")
+def sums():
+    return Draw(
+        steps=[
+            Step(name="first", instruction="1+1?", params={"truth": "2"}, oracle="2", min_reward=1),
+            Step(name="second", instruction="2+2?", params={"truth": "4"}, oracle="4", files={"a.txt": "x"}),
+        ],
+        step_reward="final",
+    )
+
+
+@task(verifier=Script("#!/bin/sh\n"), name="boxed-steps")
+def boxed():
+    first = Step(name="a", instruction="A", oracle="touch a", tests={"wanted": "a"}, artifacts=("/app/a",))
+    return Draw(steps=[first, Step(name="b", instruction="B", oracle="touch b", min_reward={"speed": 0.5})])
+"""
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
+    folder = tmp_path_factory.mktemp("graded")
+    (folder / "graded_tasks.py").write_text(GRADED)
+    return {task.slug: task for task in find_tasks(folder / "graded_tasks.py", folder / "out")}
+
+
+@pytest.mark.parametrize(("answer", "reward"), [("0.3333\n", 1.0), ("0.3", 0.0), ("a third", 0.0)])
+def test_a_task_brings_the_graders_that_its_verifier_uses(
+    graded: dict[str, Task], tmp_path: Path, answer: str, reward: float
+) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "answer.txt").write_text(answer)
+    done = run_in_box(graded["third"].root, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "logs" / "verifier" / "reward.json").read_text()) == {"reward": reward}
+
+
+def test_a_grader_says_the_tasks_fault_as_such_without_envsdk(graded: dict[str, Task], tmp_path: Path) -> None:
+    root = shutil.copytree(graded["third"].root, tmp_path / "task")
+    (root / "tests" / "params.json").write_text('{"truth": "much"}')
+    done = run_in_box(root, tmp_path / "box")
+    assert (done.returncode, "VerifierError" in done.stderr) == (1, True)
+
+
+def test_a_task_that_uses_no_grader_brings_none(tasks: dict[str, Task]) -> None:
+    assert not (tasks["say-hello"].root / "tests" / "_envsdk").exists()
+    assert [p.name for p in (tasks["make-x"].root / "tests" / "_envsdk").rglob("*.py")] == ["state.py"]
+
+
+@pytest.mark.parametrize(
+    ("body", "mode", "rewards"),
+    [("echo hi", 0o755, (1.0, 1.0)), ("echo ho", 0o755, (0.0, 1.0)), ("echo hi", 0o644, (0.0, 0.0))],
+)
+def test_a_sandbox_verifier_runs_what_the_agent_left(
+    graded: dict[str, Task], tmp_path: Path, body: str, mode: int, rewards: tuple[float, float]
+) -> None:
+    task = graded["script"]
+    assert (task.spec.verifier.kind, task.spec.verifier.exit_status) == ("script", "native")
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "run.sh").write_text(f"#!/bin/sh\n{body}\n")
+    (tmp_path / "app" / "run.sh").chmod(mode)
+    root = shutil.copytree(task.root, tmp_path / "task")
+    module = root / "tests" / "verifier.py"
+    module.write_text(module.read_text().replace('["/app/run.sh"]', f'["{tmp_path}/app/run.sh"]'))
+    done = run_in_box(root, tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "logs" / "verifier" / "reward.json").read_text())
+    assert (found["reward"], found["runnable"]) == rewards
+
+
+def test_steps_are_written_with_their_files_and_gates(graded: dict[str, Task]) -> None:
+    task = graded["two-sums"]
+    assert [(step.name, step.instruction, step.min_reward) for step in task.spec.steps] == [
+        ("first", "1+1?", {"reward": 1.0}),
+        ("second", "2+2?", {}),
+    ]
+    assert (task.spec.step_reward, task.spec.instruction) == ("final", "")
+    steps = task.root / "steps"
+    assert json.loads((steps / "second" / "tests" / "params.json").read_text()) == {"truth": "4"}
+    assert (steps / "second" / "workdir" / "a.txt").read_text() == "x"
+    assert (steps / "first" / "solution" / "answer.txt").read_text() == "2"
+    assert not (task.root / "instruction.md").exists()
+
+
+def test_steps_of_a_script_have_tests_gates_and_artifacts_of_their_own(graded: dict[str, Task]) -> None:
+    first, second = graded["boxed-steps"].spec.steps
+    assert (first.artifacts, second.min_reward) == (("/app/a",), {"speed": 0.5})
+    assert (graded["boxed-steps"].root / "steps" / "a" / "tests" / "wanted").read_text() == "a"
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        (Step(name="a", instruction="x", oracle=""), "no_oracle"),
+        (Step(name="a", instruction="x", oracle="y"), "params_mismatch"),
+        (Step(name="a", instruction="x", oracle="y", params={"expected": {1, 2}}), "params_mismatch"),
+    ],
+)
+def test_a_step_that_cannot_be_judged_is_refused(tmp_path: Path, step: Step, code: str) -> None:
+    def stepped() -> Draw:
+        return Draw(steps=[step])
+
+    with pytest.raises(UsageError) as caught:
+        write_task(declaration(stepped, verifier=takes_expected), stepped(), tmp_path / "t", slug="t")
+    assert caught.value.code == code
 
 
 def test_slugs_of_a_family_tell_level_and_seed(tasks: dict[str, Task]) -> None:
