@@ -6,6 +6,7 @@ import asyncio
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,22 +63,28 @@ def _estimate(tasks: int) -> str:
     )
 
 
+def teller(heard: Callable[[Campaign], None] = lambda _: None) -> Callable[[Campaign], None]:
+    """Says on standard error how measuring goes, every two seconds at most; ``heard`` hears each look."""
+    last_said = 0.0
+
+    def tell(campaign: Campaign) -> None:
+        nonlocal last_said
+        heard(campaign)
+        now = time.monotonic()
+        if now - last_said >= _SAY_EVERY_S or len(campaign.measured) == campaign.tasks:
+            last_said = now
+            print(_line(campaign), file=sys.stderr)
+
+    return tell
+
+
 async def _run(
     registry: RegistryClient, q: str, policy: str, concurrency: int, sandbox: str | None
 ) -> tuple[Campaign | None, bool]:
     """What came of it, and whether it was interrupted."""
     from registry.calibration.job import calibrate_query
 
-    last_said = 0.0
-    latest: Campaign | None = None
-
-    def heard(campaign: Campaign) -> None:
-        nonlocal last_said, latest
-        latest = campaign
-        now = time.monotonic()
-        if now - last_said >= _SAY_EVERY_S or len(campaign.measured) == campaign.tasks:
-            last_said = now
-            print(_line(campaign), file=sys.stderr)
+    latest: list[Campaign] = []
 
     with tempfile.TemporaryDirectory(prefix="envsdk-calibrate-") as folder:
         try:
@@ -88,14 +95,14 @@ async def _run(
                 folder=Path(folder),
                 sandbox=sandbox,
                 concurrency=concurrency,
-                heard=heard,
+                heard=teller(latest.append),
                 warn=lambda text: typer.echo(text, err=True),
             )
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if current is not None:
                 current.uncancel()
-            return latest, True
+            return (latest[-1] if latest else None), True
     return campaign, False
 
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from envsdk.cli.envelope import BAD, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, finish
+from envsdk.errors import FaultyError
 from registry.cli.options import RegistryOption, open_local, plain, table
 
 
@@ -42,7 +42,13 @@ def drift(
     ]
     head = ("slug", "before", "after", "moved alone", "read these episodes")
     flags = [{"flag": "drifted", **plain(one)} for one in found.drifted]
-    envelope = success(tasks=found.tasks, since=found.since, flags=flags)
-    emit(envelope, as_json=as_json, text=table(rows, head=head))
-    if found.drifted:
-        raise typer.Exit(BAD)
+    errors = [
+        FaultyError(
+            f"{one.slug} moved {one.moved:+.1f} standard errors against tasks of its difficulty",
+            code="drifted",
+            hint="read the newest episodes behind it",
+            where=one.task_digest,
+        )
+        for one in found.drifted
+    ]
+    finish(errors, as_json=as_json, text=table(rows, head=head), tasks=found.tasks, since=found.since, flags=flags)

@@ -55,6 +55,7 @@ def refresh(
 async def _propose(
     registry: LocalRegistry, name: str, lineage: str, policy: str, sandbox: str | None
 ) -> tuple[int, dict[str, Any]]:
+    from registry.cli.calibrate import teller
     from registry.refresh.job import propose_refresh
 
     def heard(found: int, wanted: int) -> None:
@@ -62,7 +63,14 @@ async def _propose(
 
     with tempfile.TemporaryDirectory(prefix="envsdk-refresh-") as folder:
         return await propose_refresh(
-            registry, name, lineage=lineage, policy=policy, sandbox=sandbox, folder=Path(folder), heard=heard
+            registry,
+            name,
+            lineage=lineage,
+            policy=policy,
+            sandbox=sandbox,
+            folder=Path(folder),
+            heard=heard,
+            looked=teller(),
         )
 
 

@@ -19,6 +19,7 @@ from envsdk.spec.model import Task
 from registry.calibration.measure import Measured
 from registry.db import Item, Proposal
 from registry.local import LocalRegistry
+from registry.refresh.begun import begun, without
 from registry.refresh.proposal import Plan, Planned
 
 CheckTask = Callable[[Task], Awaitable[CheckReport]]
@@ -59,16 +60,19 @@ async def find_replacements(
     measure: MeasureTasks | None = None,
     heard: Callable[[int, int], None] = lambda _found, _wanted: None,
 ) -> tuple[list[Replacement], list[Refused]]:
-    """Draw what the plan asks for; a draw that fails its checks or measures outside the band is drawn again, twice."""
+    """Draw what the plan asks for; a draw that fails its checks or measures outside the band is drawn again, twice.
+
+    Draws that an interrupted refresh of the same revision began to measure are taken up first.
+    """
     found: list[Replacement] = []
     refused: list[Refused] = []
     open_slots = list(plan.draw)
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         if not open_slots:
             break
-        drawn, failed = _draw(registry, open_slots, families, folder)
+        checked = await asyncio.to_thread(begun, registry, plan, folder) if number == 0 else []
+        drawn, failed = _draw(registry, without(open_slots, [slot for slot, _ in checked]), families, folder)
         refused += failed
-        checked = []
         for slot, task in drawn:
             report = await check(task)
             await asyncio.to_thread(registry.push, [task], [report])

@@ -14,8 +14,9 @@ from envsdk.episode.conversation import ConversationAgent
 from envsdk.policies.find import open_policy
 from envsdk.sandboxes import open_provider
 from envsdk.spec.model import Task
-from registry.calibration.measure import Measured, measure
+from registry.calibration.measure import Campaign, Measured, measure
 from registry.local import LocalRegistry
+from registry.refresh.begun import run_name
 from registry.refresh.carry_out import Refused, Replacement, find_replacements, store_proposal
 from registry.refresh.proposal import plan_refresh
 from registry.revisions import SetEntry
@@ -30,6 +31,7 @@ async def propose_refresh(
     policy: str = "",
     sandbox: str | None = None,
     heard: Callable[[int, int], None] = lambda _found, _wanted: None,
+    looked: Callable[[Campaign], None] = lambda _: None,
 ) -> tuple[int, dict[str, Any]]:
     """Propose a refresh of the set ``name``; the proposal's number and body.
 
@@ -41,6 +43,7 @@ async def propose_refresh(
         policy: measures the replacements; without one they are only checked.
         sandbox: name of the back end; the first that works where `None`.
         heard: told (found, wanted) after each round of draws.
+        looked: told after every look at a replacement.
     """
     families = registered_families()
     with registry.database.reading() as session:
@@ -68,7 +71,8 @@ async def propose_refresh(
                         lineage=opened.id.lineage or opened.id.model,
                         provider=provider,
                         folder=folder / "measured",
-                        run=f"refresh-{plan.set_name}-{plan.revision}",
+                        run=run_name(plan),
+                        heard=looked,
                     )
                     return campaign.measured
 

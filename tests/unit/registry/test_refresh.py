@@ -241,3 +241,51 @@ def test_its_gradient_and_curvature_are_those_of_its_value():
         (up, grad_up), (down, grad_down) = likelihood(point + shift), likelihood(point - shift)
         assert likelihood(point)[1][axis] == pytest.approx((up - down) / (2 * step), abs=1e-6)
         np.testing.assert_allclose(likelihood.curvature(point)[axis], (grad_up - grad_down) / (2 * step), atol=1e-6)
+
+
+def interrupted(grown, families, make_report, make_record, tmp_path, *, passed):
+    """A refresh that is cancelled while it measures; what it drew, each with episodes that ended as ``passed`` says."""
+    drawn = []
+
+    async def cancelled(tasks):
+        drawn.extend(tasks)
+        records = [make_record(task, one) for task in tasks for one in passed]
+        grown.append(records, run="refresh-sums-1")
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        propose(grown, families, make_report, tmp_path, measure=cancelled)
+    return [task.digests.task for task in drawn]
+
+
+async def measured_as_mixed(tasks):
+    return [
+        Measured(task.slug, task.digests.task, task.digests.verifier, "learnable", 0.5, 0.3, 0.7, 4, 0)
+        for task in tasks
+    ]
+
+
+def test_an_interrupted_refresh_goes_on_with_what_it_drew(grown, families, make_report, make_record, tmp_path):
+    drawn = interrupted(grown, families, make_report, make_record, tmp_path, passed=(True, False))
+    before = grown.query("").total
+    _, body = propose(grown, families, make_report, tmp_path / "again", measure=measured_as_mixed)
+    assert [one["task_digest"] for one in body["add"]] == drawn
+    assert grown.query("").total == before
+
+
+def test_what_it_found_too_hard_is_drawn_anew(grown, families, make_report, make_record, tmp_path):
+    drawn = interrupted(grown, families, make_report, make_record, tmp_path, passed=(False,) * 12)
+    _, body = propose(grown, families, make_report, tmp_path / "again", measure=measured_as_mixed)
+    assert len(body["add"]) == 5
+    assert not {one["task_digest"] for one in body["add"]} & set(drawn)
+
+
+def test_tasks_that_others_pushed_are_never_taken_for_replacements(grown, families, make_report, make_record, tmp_path):
+    """A held-out task of the same family and level is in the registry and in no set; it stays out."""
+    draw = families["adding"].draw
+    held_out = [draw(seed=900 + n, level={"digits": 2}, dest=tmp_path / f"held-out{n}") for n in range(6)]
+    grown.push(held_out, [make_report(task) for task in held_out])
+    grown.append([make_record(task, bool(n % 2)) for task in held_out for n in range(4)], run="evaluation")
+    _, body = propose(grown, families, make_report, tmp_path, measure=measured_as_mixed)
+    added = {one["task_digest"] for one in body["add"]}
+    assert not added & {task.digests.task for task in held_out}
