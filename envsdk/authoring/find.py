@@ -15,6 +15,7 @@ from envsdk.authoring.families import Family
 from envsdk.authoring.write import write_task
 from envsdk.digest import sha256_hex
 from envsdk.errors import UsageError
+from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
 from envsdk.suggest import did_you_mean
 
@@ -38,15 +39,34 @@ def registered_families() -> dict[str, Family]:
 
 
 def get_family(name: str) -> Family:
-    """One registered family.
+    """One family: an installed one by its name, or ``FILE.py``'s, ``FILE.py::NAME`` where the file declares several.
 
     Raises:
-        UsageError: there is none of that name (code ``no_family``).
+        UsageError: there is none of that name (code ``no_family``), the file declares several (``which_family``), or it
+            cannot be imported.
     """
+    path, _, wanted = name.partition("::")
+    if path.endswith(".py"):
+        return _family_of_file(path, wanted)
     families = registered_families()
     if name not in families:
-        hint = did_you_mean(name, families) or f"there are {', '.join(sorted(families))}"
-        raise UsageError(f"no family {name!r}", code="no_family", hint=hint)
+        there = f"there are {', '.join(sorted(families))}; or give the .py file that declares it"
+        raise UsageError(f"no family {name!r}", code="no_family", hint=did_you_mean(name, families) or there)
+    return families[name]
+
+
+def _family_of_file(path: str, name: str) -> Family:
+    declared = declared_in(import_source(path).__name__)
+    families = {item.name: Family(item) for item in declared if item.is_family}
+    if not families:
+        raise UsageError("declares no family", code="no_family", where=path, hint="decorate a function with @family")
+    if not name and len(families) > 1:
+        hint = f"one of {', '.join(f'{path}::{family}' for family in families)}"
+        raise UsageError(f"declares {len(families)} families", code="which_family", where=path, hint=hint)
+    name = name or next(iter(families))
+    if name not in families:
+        hint = did_you_mean(name, families) or f"there are {', '.join(families)}"
+        raise UsageError(f"no family {name!r}", code="no_family", where=path, hint=hint)
     return families[name]
 
 
@@ -70,6 +90,29 @@ def find_tasks(source: str | Path | ModuleType, dest: Path, *, seeds: Iterable[i
             draw = declaration.function()
             tasks.append(write_task(declaration, draw, dest / declaration.name, slug=declaration.name))
     return tasks
+
+
+def one_task(source: str, dest: Path) -> Task:
+    """The task of a directory, of ``FILE.py``, or of ``FILE.py::NAME`` where the file declares several.
+
+    Raises:
+        UsageError: nothing of that name (code ``no_task``), several without a name (``which_task``); else as
+            `find_tasks`.
+        SpecError: the directory is no valid task.
+    """
+    path, _, wanted = source.partition("::")
+    if not path.endswith(".py"):
+        return load_task(Path(source))
+    tasks = {task.slug: task for task in find_tasks(path, dest)}
+    if not wanted and len(tasks) == 1:
+        return next(iter(tasks.values()))
+    if wanted in tasks:
+        return tasks[wanted]
+    there = f"one of {', '.join(f'{path}::{slug}' for slug in tasks)}" if tasks else "decorate one with @task"
+    if wanted:
+        hint = did_you_mean(wanted, tasks) or there
+        raise UsageError(f"declares no task {wanted!r}", code="no_task", where=path, hint=hint)
+    raise UsageError(f"declares {len(tasks)} tasks", code="which_task", where=path, hint=there)
 
 
 def draw_extremes(family: Family, dest: Path, *, seeds: Iterable[int] = (0,)) -> list[Task]:

@@ -21,7 +21,9 @@ _SEEDS_AT_ONCE = 100_000
 
 
 def draw(
-    family: Annotated[str, typer.Argument(metavar="FAMILY", help="An installed family's name.")],
+    family: Annotated[
+        str, typer.Argument(metavar="FAMILY", help="An installed family's name, or the .py file that declares it.")
+    ],
     dest: Annotated[Path, typer.Argument(metavar="DEST", help="Folder for the task directories.")],
     *,
     level: Annotated[list[str] | None, typer.Option(metavar="KNOB=VALUE", help="A level; else the easiest.")] = None,
@@ -33,7 +35,7 @@ def draw(
 ) -> None:
     """Draw tasks of a family into DEST. Equal draws of several seeds are written once.
 
-    Example: envsdk draw upper-word demo/tasks --level words=1 --seeds 0..63
+    Examples: envsdk draw upper-word tasks --level words=1 --seeds 0..63; envsdk draw mine.py::add-numbers tasks
     """
     from envsdk.authoring import get_family
     from envsdk.authoring.families import Family

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    path: Annotated[Path, typer.Argument(metavar="TASK", help="A task directory.")],
+    source: Annotated[str, typer.Argument(metavar="TASK", help="A task directory, or FILE.py::NAME.")],
     *,
     policy: Annotated[str, typer.Option(help="oracle, noop, vllm:MODEL or openai:URL#MODEL.")] = "oracle",
     n: Annotated[int, typer.Option("-n", min=1, help="Episodes.")] = 1,
@@ -33,12 +34,13 @@ def run(
     """Run episodes and say how each ended. Exit 4 where one could not be graded.
 
     With --out the end states are kept beside the file, in FILE.states, for `envsdk score`.
-    Examples: envsdk run my-task; envsdk run my-task --policy vllm:smollm2 -n 8 --out episodes.jsonl
+    Examples: envsdk run my-task; envsdk run mine.py::my-task --policy vllm:smollm2 -n 8 --out episodes.jsonl
     """
-    from envsdk.spec.load import load_task
+    from envsdk.authoring.find import one_task
 
-    task = load_task(path)
-    records = asyncio.run(_run(task, policy, n, out=out, sandbox=sandbox, seed=seed))
+    with tempfile.TemporaryDirectory(prefix="envsdk-run-") as folder:
+        task = one_task(source, Path(folder))
+        records = asyncio.run(_run(task, policy, n, out=out, sandbox=sandbox, seed=seed))
     episodes = [record.model_dump(mode="json") for record in records]
     lost = [record for record in records if not record.outcome.graded]
     errors = [EnvsdkError(_why(record), code=record.outcome.cause, where=task.slug) for record in lost]

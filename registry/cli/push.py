@@ -1,7 +1,8 @@
-"""``envsdk registry push``: put task directories into a registry, with the check reports that prove them."""
+"""``envsdk registry push``: put tasks into a registry, with the check reports that prove them."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def push(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Task directories, or folders of them.")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH...", help="What `envsdk check` takes: directories, .py files, families."),
+    ],
     *,
     registry: RegistryOption = None,
     as_json: JsonFlag = False,
@@ -26,14 +30,15 @@ def push(
 
     Example: envsdk check tasks/ && envsdk registry push tasks/
     """
-    from envsdk.spec.load import load_tasks
+    from envsdk.checks.gather import gather
     from registry.client import open_registry
     from registry.outcomes import Rejected
 
-    loaded = load_tasks(paths)
-    reports = [report for task in loaded.tasks if (report := _kept_report(task)) is not None]
-    with open_registry(registry) as opened:
-        result = opened.push(loaded.tasks, reports)
+    with tempfile.TemporaryDirectory(prefix="envsdk-push-") as folder:
+        loaded = gather(sources, Path(folder))
+        reports = [report for task in loaded.tasks if (report := _kept_report(task)) is not None]
+        with open_registry(registry) as opened:
+            result = opened.push(loaded.tasks, reports)
     rejected = [Rejected(item.path, item.code, item.why) for item in loaded.rejected] + list(result.rejected)
     lines = [f"✔ {item.slug} {item.verified if item.verified != 'none' else 'draft'}" for item in result.pushed]
     lines += [f"✘ {item.which} {item.code}: {item.why}" for item in rejected]

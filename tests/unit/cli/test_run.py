@@ -50,6 +50,20 @@ def call(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict[str,
     return status, json.loads(capsys.readouterr().out)
 
 
+def test_a_task_of_a_python_file_runs_without_being_written_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "mine.py"
+    source.write_text(
+        "from envsdk import Draw, task, verifier\n"
+        "@verifier\ndef right(answer: str) -> float:\n    return float(answer == '1')\n"
+        "@task(verifier=right)\ndef one() -> Draw:\n    return Draw(instruction='One?', oracle='1', wrong=['2'])\n"
+    )
+    status, envelope = call(capsys, "run", str(source), "--policy", "noop")
+    assert (status, [episode["slug"] for episode in envelope["episodes"]]) == (0, ["one"])
+    assert envelope["episodes"][0]["outcome"]["reward"] == 0.0
+
+
 def test_the_oracle_is_the_default_and_its_episode_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -55,6 +55,26 @@ def test_push_takes_directories_and_names_what_is_none(run, make_task, tmp_path)
     assert [one["which"] for one in answer["rejected"]] == [str(tmp_path / "bad")]
 
 
+DECLARED = """
+from envsdk import Draw, task, verifier
+
+@verifier
+def right(answer: str) -> float:
+    return float(answer == "1")
+
+@task(verifier=right)
+def declared() -> Draw:
+    return Draw(instruction="One?", oracle="1", wrong=["2"])
+"""
+
+
+def test_push_takes_what_a_python_file_declares(run, url, tmp_path):
+    (tmp_path / "mine.py").write_text(DECLARED)
+    code, answer = run("push", str(tmp_path / "mine.py"), "--json")
+    assert (code, [one["slug"] for one in answer["pushed"]]) == (0, ["declared"])
+    assert run("show", "declared", "--json")[0] == 0
+
+
 def test_query_prints_items_with_their_estimates(run, filled):
     code, answer = run("query", "tag:shell", "--json")
     assert (code, answer["total"], answer["next"]) == (0, 1, None)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsdk.authoring.families import Family
-from envsdk.authoring.find import declared_in, get_family, import_source, registered_families
+from envsdk.authoring.find import declared_in, get_family, import_source, one_task, registered_families
 from envsdk.errors import UsageError
 
 SOURCE = Path(__file__).with_name("authored_sample.py")
@@ -91,6 +91,62 @@ def test_a_family_that_is_none_is_guessed() -> None:
     with pytest.raises(UsageError) as caught:
         get_family("uper-word")
     assert (caught.value.code, caught.value.hint) == ("no_family", "did you mean 'upper-word'?")
+
+
+TWO = """
+from envsdk import Draw, family, task, verifier
+
+@verifier
+def right(answer: str) -> float:
+    return float(answer == "1")
+
+def draw(rng, *, size):
+    return Draw(instruction=f"One of {size}?", oracle="1", wrong=["2"])
+
+one_family = family(verifier=right, levels={"size": (1, 2)}, name="one-family")(draw)
+other_family = family(verifier=right, levels={"size": (1, 2)}, name="other-family")(draw)
+
+@task(verifier=right)
+def alone() -> Draw:
+    return Draw(instruction="One?", oracle="1", wrong=["2"])
+"""
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> str:
+    path = tmp_path / "two.py"
+    path.write_text(TWO)
+    return str(path)
+
+
+def test_a_family_of_a_file_needs_no_installation(two: str) -> None:
+    assert get_family(f"{two}::other-family").name == "other-family"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [("", "which_family", "::one-family"), ("::one-famly", "no_family", "did you mean 'one-family'?")],
+)
+def test_a_file_says_which_families_it_has(two: str, name: str, code: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        get_family(two + name)
+    assert caught.value.code == code
+    assert said in caught.value.hint
+
+
+def test_a_task_of_a_file_goes_by_its_slug(two: str, tmp_path: Path) -> None:
+    assert one_task(f"{two}::alone", tmp_path / "a").slug == "alone"
+    assert one_task(f"{two}::one-family-2-0", tmp_path / "b").slug == "one-family-2-0"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"), [("", "which_task", "::alone"), ("::alon", "no_task", "did you mean 'alone'?")]
+)
+def test_a_file_says_which_tasks_it_has(two: str, tmp_path: Path, name: str, code: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        one_task(two + name, tmp_path)
+    assert caught.value.code == code
+    assert said in caught.value.hint
 
 
 def test_bundled_families_are_found_by_entry_point() -> None:
