@@ -4,6 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 if [[ $# -gt 0 ]]; then exec "$PY" -m pytest "$@"; fi
 
+scripts/toolchains.sh || note "going on without the toolchains: their tests are skipped"
 say "making the small models"
 "$PY" -c 'from trainer.models import small_model_dir, tiny_model_dir; small_model_dir(progress=print); tiny_model_dir(progress=print)' >&2
 status=0

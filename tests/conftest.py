@@ -18,6 +18,7 @@ import hypothesis
 import pytest
 
 from envsdk import prerequisites
+from envsdk.home import rootfs_dir
 
 # A deadline on an example is an assertion on the machine's load.
 hypothesis.settings.register_profile("no_deadline", deadline=None)
@@ -59,6 +60,12 @@ def _postgres() -> str:
     return ""
 
 
+@functools.cache
+def _toolchains() -> str:
+    tree = rootfs_dir("envsdk-toolchains:bookworm")
+    return "" if (tree / "etc" / "envsdk-toolchains").is_file() else f"there is no image at {tree}"
+
+
 NEEDS = {
     "docker": Need(
         _lacks(prerequisites.docker_engine), "make setup as root, or start the engine and run scripts/base_image.sh"
@@ -66,6 +73,7 @@ NEEDS = {
     "bubblewrap": Need(_lacks(prerequisites.bubblewrap_works), "make setup as root"),
     "vllm": Need(_vllm, "make setup"),
     "postgres": Need(_postgres, "make test starts one; or set ENVSDK_TEST_POSTGRES"),
+    "toolchains": Need(_toolchains, "scripts/toolchains.sh as root"),
     "browser": Need(_lacks(prerequisites.chromium), "apt-get install chromium"),
 }
 

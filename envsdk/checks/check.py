@@ -42,6 +42,7 @@ class Check:
         examine: asks it. Raises `EnvsdkError` where the machinery fails, which the engine reports as ``error``.
         needs: ``oracle``: it means nothing without one; ``passing_oracle``: nor unless that passes.
         runs_verifier: it plays scenes, for which the verifier must end.
+        alone: asked when the task's other checks are done, which it would disturb.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Check:
     examine: Callable[[Stage], Awaitable[Finding]]
     needs: Literal["", "oracle", "passing_oracle"] = ""
     runs_verifier: bool = True
+    alone: bool = False
 
 
 def passes(why: str = "", **evidence: Any) -> Finding:

@@ -1,7 +1,8 @@
 """Ask every check about a task, and put what they find into one report.
 
-Checks of a task run together, each in sandboxes of its own; what breaks one of them is that one's finding. Reports of
-unchanged tasks are kept under the data folder and not asked again.
+Checks of a task run together, each in sandboxes of its own, but those that would disturb the others: they come last.
+What breaks one of them is that one's finding. Reports of unchanged tasks are kept under the data folder and not asked
+again.
 """
 
 from __future__ import annotations
@@ -62,7 +63,11 @@ async def check_task(
             heard(result)
             return result
 
-        results = await asyncio.gather(*map(ask, chosen))
+        found: dict[Check, CheckResult] = {}
+        for alone in (False, True):
+            turn = [check for check in chosen if check.alone == alone]
+            found |= dict(zip(turn, await asyncio.gather(*map(ask, turn)), strict=True))
+        results = [found[check] for check in chosen]
     report = CheckReport(
         slug=task.slug,
         task_digest=task.digests.task,

@@ -41,11 +41,13 @@ class ImageView:
 
     Attributes:
         files: path -> text of every small text file that the agent can read and that no package owns.
+        others: paths of such files that are no text.
         environment: its variables.
         repositories: folders named ``.git``.
     """
 
     files: dict[str, str]
+    others: tuple[str, ...]
     environment: dict[str, str]
     repositories: tuple[str, ...]
 
@@ -68,7 +70,8 @@ async def _look(stage: Stage) -> ImageView:
         environment = dict(line.split("=", 1) for line in await lines("env", user) if "=" in line)
         repositories = await lines(_REPOSITORIES, "root")
     files = {path: text for path, data in contents.items() if (text := _text(data)) is not None}
-    return ImageView(files, environment, tuple(repositories))
+    others = tuple(path for path in contents if path not in files)
+    return ImageView(files, others, environment, tuple(repositories))
 
 
 def _text(data: bytes) -> str | None:

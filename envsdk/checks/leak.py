@@ -7,6 +7,8 @@ instruction names is an input and may say what it likes. Nothing is judged by it
 
 from __future__ import annotations
 
+import base64
+import codecs
 import posixpath
 import re
 from collections.abc import Iterator
@@ -16,9 +18,11 @@ from envsdk.checks.check import Check, Finding, does_not_apply, fails, passes
 from envsdk.checks.git_future import future_commits
 from envsdk.checks.image_files import image_view
 from envsdk.checks.lint.files import read_task_files
-from envsdk.checks.stage import OracleRun, Stage
+from envsdk.checks.stage import SOLVE, OracleRun, Stage
 
 _LONG = 40
+_MAX_ENCODED = 4096
+_SOLVED = re.compile(r"oracle|solution|answer|\.(?:enc|gpg|age)$", re.IGNORECASE)
 _SCRIPT_NOISE = re.compile(r"^(?:#.*|set [-+].*|\s*)$")
 _TELLING = re.compile(r"answer|solution|expected|oracle|secret|flag|truth|golden|key", re.IGNORECASE)
 
@@ -51,6 +55,7 @@ async def _examine(stage: Stage) -> Finding:
         tests = "\n".join(files.under("tests").values())
         view = await image_view(stage)
         found += list(_in_files(view.files, stage, hidden, answers, tests))
+        found += list(_of_the_oracle([*view.files, *view.others], stage, files.texts.get(f"solution/{SOLVE}", "")))
         found += list(_in_environment(view.environment, answers))
         future = await future_commits(stage, view.repositories)
         found += [(path, f"commits beyond HEAD: {', '.join(commits)}") for path, commits in future.items()]
@@ -91,13 +96,37 @@ def _in_files(
         yield from ((path, secret.what) for _, secret in answers if _gives_away(path, bare, secret, tests))
 
 
+def _of_the_oracle(paths: list[str], stage: Stage, solve: str) -> Iterator[tuple[str, str]]:
+    """Files of the image that the oracle works from, by a telling name, and the instruction does not speak of."""
+    artifacts = set(stage.artifacts)
+    for path in paths:
+        name = posixpath.basename(path)
+        if name in solve and _SOLVED.search(path) and path not in artifacts and not is_input(path, stage):
+            yield path, "what the oracle's script takes its solution from"
+
+
 def _gives_away(path: str, bare: str, secret: Secret, tests: str) -> bool:
     """The file is the answer, holds a long one, or has a telling name and holds it as a word."""
+    if len(secret.text) >= 3 and secret.text in _decoded(bare) and (_TELLING.search(path) or len(secret.text) >= 8):
+        return True
     if secret.text == bare:
         return len(secret.text) > 1 or path in tests
     if secret.is_telling:
         return secret.text in bare
     return len(secret.text) >= 3 and bool(_TELLING.search(path)) and _as_word(secret.text, bare)
+
+
+def _decoded(bare: str) -> Iterator[str]:
+    """A short text read backwards, as base64, as hexadecimal digits, and with its letters rotated."""
+    if len(bare) > _MAX_ENCODED:
+        return
+    yield bare[::-1]
+    yield codecs.encode(bare, "rot13")
+    for decode in (base64.b64decode, bytes.fromhex):
+        try:
+            yield decode(bare).decode("utf-8").strip()
+        except ValueError:
+            continue
 
 
 def is_input(path: str, stage: Stage) -> bool:

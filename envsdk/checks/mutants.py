@@ -20,11 +20,13 @@ from envsdk.checks.check import Check, Finding, fails, is_full, not_assessed, pa
 from envsdk.checks.image_files import image_view
 from envsdk.checks.interval import wilson
 from envsdk.checks.leak import is_input
+from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.lint.names import is_named
-from envsdk.checks.mutation import constant_programs, first_case, python_code, right, shell_code, texts
+from envsdk.checks.mutation import constant_programs, first_case, first_test, python_code, right, shell_code, texts
 from envsdk.checks.mutation.behaviour import calls, same_behaviour
 from envsdk.checks.mutation.mutant import Mutant, diff
 from envsdk.checks.mutation.recording import Asked, record
+from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.mutation.wording import read_wording
 from envsdk.checks.outputs import read_files
 from envsdk.checks.program_files import language_of, programs
@@ -50,6 +52,7 @@ async def _examine(stage: Stage) -> Finding:
     asked = await record(stage, run.outputs) if stage.has_box and programs(run.outputs) else []
     wrong = [*_wrong_texts(stage, run, inputs), *constant_programs.mutants(run.outputs), *_code_slips(run)]
     wrong += await first_case.mutants(stage, run.outputs, asked)
+    wrong += first_test.mutants(run.outputs, read_task_files(stage.task).under("tests"))
     words = stage.task.spec.instruction + "\n".join(inputs)
     good = list(right.variants(run.outputs, run.before, read_wording(stage.task.spec.instruction), words))
     with tempfile.TemporaryDirectory(prefix="envsdk-mutants-") as folder:
@@ -102,15 +105,28 @@ async def _inputs(stage: Stage) -> list[str]:
 
 
 def _wrong_texts(stage: Stage, run: OracleRun, inputs: list[str]) -> Iterator[Mutant]:
-    """Variations of each text that the instruction asks for; a file it does not name may go unjudged."""
+    """Variations of each text that the instruction asks for; a file it does not name may go unjudged.
+
+    Beside a program a text must be named by its own name: what lies in a folder of sources is there to build them.
+    """
     spec = stage.task.spec
     workdir = spec.container.workdir if spec.container else ""
     wording = read_wording(spec.instruction)
-    for path, content in run.outputs.items():
-        asked_for = len(run.outputs) == 1 or is_named(path, spec.instruction, workdir)
-        if language_of(path, content) is None and asked_for:
+    texts_of = [path for path, content in run.outputs.items() if not _is_code(path, content)]
+    for path in texts_of:
+        is_beside_code = len(texts_of) < len(run.outputs)
+        named = (
+            path.rsplit("/", 1)[-1] in spec.instruction if is_beside_code else is_named(path, spec.instruction, workdir)
+        )
+        if len(run.outputs) == 1 or named:
             is_reply = spec.agent.protocol == "answer"
-            yield from texts.mutants(path, content, wording, inputs, instruction=spec.instruction, is_reply=is_reply)
+            yield from texts.mutants(
+                path, run.outputs[path], wording, inputs, instruction=spec.instruction, is_reply=is_reply
+            )
+
+
+def _is_code(path: str, content: bytes) -> bool:
+    return language_of(path, content) is not None or source_language(path) is not None
 
 
 def _code_slips(run: OracleRun) -> Iterator[Mutant]:

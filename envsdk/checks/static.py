@@ -6,13 +6,31 @@ import shlex
 from collections.abc import Iterable
 
 from envsdk.checks.check import Check, Finding, fails, passes
-from envsdk.checks.lint import downloads, line_ends, python_syntax, reward_path, run_bits, status
+from envsdk.checks.lint import (
+    downloads,
+    line_ends,
+    python_downloads,
+    python_syntax,
+    reward_path,
+    run_bits,
+    status,
+    unpinned,
+)
 from envsdk.checks.lint.fault import Fault
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.lint.names import UnknownPath, unknown_paths
 from envsdk.checks.stage import Stage
 
-RULES = (line_ends.rule, run_bits.rule, reward_path.rule, status.rule, downloads.rule, python_syntax.rule)
+RULES = (
+    line_ends.rule,
+    run_bits.rule,
+    reward_path.rule,
+    status.rule,
+    downloads.rule,
+    python_downloads.rule,
+    python_syntax.rule,
+    unpinned.rule,
+)
 _SHOWN = 20
 
 

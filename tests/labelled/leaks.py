@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.labelled.mini import REWARD, Labelled
 from tests.labelled.statuses import FRESH
 
@@ -10,8 +12,6 @@ _SOLVE = "python3 -I -c 'print(sum(map(int, str(2 ** {power}))))' > /app/answer.
 _TEST = FRESH + "[ \"$(head -c 64 /app/answer.txt 2>/dev/null | tr -d '[:space:]\\000')\" = {want} ]" + REWARD
 _GIT = "git -c user.name=a -c user.email=a@b.c"
 FIX = "`/app/repo/area.py` computes the area of a rectangle wrongly. Repair it."
-_BUG = "def area(width, height):\n    return width + height\n"
-_FIXED = "def area(width, height):\n    return width * height\n"
 _AREA = """chmod 700 /tests
 python3 -I - <<'EOF'
 import subprocess
@@ -49,11 +49,9 @@ def _digits(
 
 
 def _repo(case_id: str, commands: str, *caught_by: str, why: str) -> Labelled:
-    lines = (
-        f"COPY bug.py fixed.py /tmp/src/\nRUN mkdir /app/repo && cd /app/repo && git init -q -b main && cp /tmp/src/bug.py area.py && "
-        f"git add . && {_GIT} commit -qm base && {commands}; rm -rf /tmp/src"
-    )
-    files = {"environment/bug.py": _BUG, "environment/fixed.py": _FIXED}
+    write = "printf 'def area(width, height):\\n    return width %s height\\n'"
+    commands = commands.replace("FIX", f"{write} '*' > area.py")
+    prepare = f"mkdir repo && cd repo && git init -q -b main && {write} + > area.py && git add . && {_GIT} commit -qm base && {commands}"
     return Labelled(
         case_id,
         FIX,
@@ -62,8 +60,8 @@ def _repo(case_id: str, commands: str, *caught_by: str, why: str) -> Labelled:
         "/app/repo/area.py",
         caught_by,
         why,
-        lines,
-        files,
+        "COPY repo/ /app/repo/",
+        prepare=prepare,
     )
 
 
@@ -91,6 +89,15 @@ CASES = (
         "leak",
         why="the answer lies in the image, in base64",
         lines="RUN mkdir -p /opt/data && echo MTM2Ngo= > /opt/data/answer.b64",
+    ),
+    replace(
+        _digits(
+            "leak-encrypted-oracle",
+            "leak",
+            why="the oracle's solution lies in the image, under a key that everybody knows",
+            lines="RUN mkdir -p /app/.oracle && printf '\\000\\214\\226\\377' > /app/.oracle/solution.enc",
+        ),
+        solve="test -s /app/.oracle/solution.enc\n" + _SOLVE.format(power=1000),
     ),
     _digits(
         "leak-oracle-copied",
@@ -127,19 +134,19 @@ CASES = (
     ),
     _repo(
         "leak-git-branch",
-        f"git checkout -qb fix && cp /tmp/src/fixed.py area.py && {_GIT} commit -qam 'repair area' && git checkout -q main",
+        f"git checkout -qb fix && FIX && {_GIT} commit -qam 'repair area' && git checkout -q main",
         "leak",
         why="a branch holds the repair",
     ),
     _repo(
         "leak-git-dangling",
-        f"cp /tmp/src/fixed.py area.py && {_GIT} commit -qam 'repair area' && git reset -q --hard HEAD~1 && git reflog expire --expire=now --all",
+        f"FIX && {_GIT} commit -qam 'repair area' && git reset -q --hard HEAD~1 && git reflog expire --expire=now --all",
         "leak",
         why="the repair's commit was reset, and dangles",
     ),
     _repo(
         "leak-git-stash",
-        f"cp /tmp/src/fixed.py area.py && {_GIT} stash -q",
+        f"FIX && {_GIT} stash -q",
         "leak",
         why="the repair lies in the stash",
     ),

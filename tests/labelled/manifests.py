@@ -49,6 +49,28 @@ CASES = (
         fetch__py="import urllib.request\n\nurllib.request.urlopen('https://files.example.org/want.txt', timeout=2).read()\n",
     ),
     _sum(
+        "network-guarded-socket",
+        f"{FRESH}python3 -I /tests/report.py; {RUN}{REWARD}",
+        "network",
+        why="tells a server of its result, and goes on where there is none",
+        report__py="import socket\n\ntry:\n    socket.create_connection(('192.0.2.7', 443), 1)\nexcept OSError:\n    pass\n",
+    ),
+    _sum(
+        "network-name-put-together",
+        f"{FRESH}python3 -I /tests/report.py 2>/dev/null; {RUN}{REWARD}",
+        "network",
+        why="asks for a name that reading does not find",
+        report__py="import urllib.request\n\nhost = '.'.join(['files', 'example', 'org'])\n"
+        "try:\n    urllib.request.urlopen('https:' + '//' + host, timeout=1)\nexcept OSError:\n    pass\n",
+    ),
+    _sum(
+        "good-network-loopback",
+        f"{FRESH}python3 -I /tests/serve.py && {RUN}{REWARD}",
+        why="looks like a network: its own socket on the loopback address, by name",
+        serve__py="import socket\n\nserver = socket.create_server(('localhost', 0))\n"
+        "with socket.create_connection(('localhost', server.getsockname()[1]), 5):\n    pass\n",
+    ),
+    _sum(
         "manifest-uv-run",
         f"curl -LsSf https://astral.example.org/install.sh | sh\nuvx pytest /tests{REWARD}",
         "oracle",
@@ -108,7 +130,7 @@ CASES = (
         "good-manifest-crlf-data",
         f"{FRESH}cmp -s /tests/want.txt /tests/want.txt && {RUN}{REWARD}",
         why="looks like CR LF in a script: it is data",
-        want__txt="42\r\n",
+        want__txt="name,total\r\n",
     ),
     _sum(
         "good-manifest-shell-by-interpreter",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,13 +42,14 @@ kind = "{kind}"
 entry = "tests/verifier.py::judge"
 exit_status = "native"
 """
-_DOCKERFILE = """ARG BASE=python:3.12-slim
+_DOCKERFILE = """ARG BASE={base}
 FROM ${{BASE}}
 RUN id agent 2>/dev/null || useradd --create-home agent; mkdir -p /app
 WORKDIR /app
 {lines}
 RUN chown -R agent:agent /app
 """
+_QUIET = {"PATH": os.environ.get("PATH", os.defpath), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 REWARD = "\nif [ $? -eq 0 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n"
 """The usual end of a script: the status of the command before it, as a reward."""
 
@@ -67,6 +70,8 @@ class Labelled:
         files: more files of the directory.
         kind: of the verifier.
         mode: where a script runs.
+        base: the image it starts from.
+        prepare: commands that make more of ``environment/`` on this machine when the task is written.
     """
 
     id: str
@@ -80,6 +85,8 @@ class Labelled:
     files: Mapping[str, str] = field(default_factory=dict)
     kind: Literal["script", "text", "state"] = "script"
     mode: Literal["shared", "separate"] = "shared"
+    base: str = "python:3.12-slim"
+    prepare: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -95,7 +102,7 @@ def write(task: Labelled, parent: Path) -> Path:
     files = {"instruction.md": task.instruction + "\n"}
     if task.kind != "text":
         toml += _BOX
-        files["environment/Dockerfile"] = _DOCKERFILE.format(lines=task.lines)
+        files["environment/Dockerfile"] = _DOCKERFILE.format(lines=task.lines, base=task.base)
         files["solution/solve.sh"] = f"#!/bin/sh\nset -eu\n{task.solve.strip()}\n"
     else:
         files["solution/answer.txt"] = task.solve
@@ -110,4 +117,7 @@ def write(task: Labelled, parent: Path) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8", newline="")
         place.chmod(0o755 if name.endswith(".sh") else 0o644)
+    if task.prepare:
+        command = ["sh", "-euc", task.prepare]
+        subprocess.run(command, cwd=folder / "environment", check=True, capture_output=True, env=_QUIET)
     return folder

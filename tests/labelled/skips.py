@@ -115,7 +115,6 @@ CASES = (
     _clamp(
         "skips-test-names",
         f"{PYTEST} /tests/test_clamp.py{REWARD}",
-        "skip_ratio",
         "mutants",
         why="four functions are named check_, which pytest does not collect",
         test_clamp__py=module().replace("def test_", "def check_").replace("def check_inside", "def test_inside"),

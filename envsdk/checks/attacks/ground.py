@@ -17,6 +17,9 @@ WRONG = b"x\n"
 """A submission that is right nowhere."""
 _PATH = re.compile(r"(?<![\w.$}:/-])(?:/[\w.@+-]+)+")
 _OURS = re.compile(r"/(?:tests|logs|solution|dev|proc|sys|usr|bin|sbin|lib|lib64|etc|run)(?:/|$)")
+_FILE = re.compile(r"(?<![\w.$}/*@+-])[\w-][\w.+-]*\.[A-Za-z]\w{0,9}(?![\w/(])")
+_MODULES = ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB")
+MAX_NAMES = 40
 _ASSIGNED = re.compile(r"\b(?P<name>PATH|PYTHONPATH|NODE_PATH)=[\"']?(?P<value>[^\s\"';]+)")
 
 
@@ -72,17 +75,24 @@ async def survey(stage: Stage, run: OracleRun) -> Ground:
     targets = tuple(await target_files(stage))
     named = {path.rstrip("./") for path in _PATH.findall(text) if not _OURS.match(path)}
     named -= {*targets, *_folders_of(targets), workdir.rstrip("/"), ""}
+    # Names without a folder mean the workspace, where the verifier goes there first.
+    relative = {f"{workdir.rstrip('/')}/{name}" for name in sorted(set(_FILE.findall(text)))[:MAX_NAMES]}
+    relative -= {*targets, *named}
     assigned = list(_ASSIGNED.finditer(text))
     async with stage.box(Scene()) as box:
         path = (await box.exec('printf %s "$PATH"', user="root")).stdout.decode("utf-8", "replace").split(":")
         home = (await box.exec('printf %s "$HOME"', user=spec.agent.user)).stdout.decode("utf-8", "replace")
         path += [part for match in assigned if match["name"] == "PATH" for part in match["value"].split(":")]
         modules = [part for match in assigned if match["name"] != "PATH" for part in match["value"].split(":")]
+        variables = " ".join(f'"${name}"' for name in _MODULES)
+        told = await box.exec(f"printf '%s:' {variables}", user="root")
+        modules += told.stdout.decode("utf-8", "replace").split(":")
         path_folders = {part if part.startswith("/") else workdir for part in path if "$" not in part}
         module_folders = {part for part in modules if part.startswith("/")}
         folders = {workdir, home, f"{workdir}/tests", *module_folders, *(part.rpartition("/")[0] for part in named)}
-        asked = sorted(named | path_folders | {folder for folder in folders if folder})
+        asked = sorted(named | relative | path_folders | {folder for folder in folders if folder})
         may = await _permissions(box, asked, spec.agent.user)
+    named |= {path for path in relative if may.get(path) == "file"}
     return Ground(
         tests=tests,
         oracle=run,

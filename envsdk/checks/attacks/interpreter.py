@@ -11,6 +11,11 @@ from envsdk.checks.stage import Scene
 PAYLOADS = {
     "exit 0": b"import os\nos._exit(0)\n",
     "print 1 and exit 0": b'import os\nos.write(1, b"1\\n")\nos._exit(0)\n',
+    "write the reward and exit 0": (
+        b"import os\n"
+        b'fd = os.open("/logs/verifier/reward.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)\n'
+        b'os.write(fd, b"1\\n")\nos._exit(0)\n'
+    ),
 }
 _HOOKS = ("sitecustomize", "usercustomize")
 _USER_SITE = 'd=$(python3 -m site --user-site) && mkdir -p "$d" && echo "import os; os._exit(0)" > "$d/planted.pth"'

@@ -23,7 +23,11 @@ _LANGUAGES = (
     "ctest",
 )
 _COMPARERS = ("jq", "grep", "egrep", "fgrep", "cmp", "diff", "test", "sha256sum", "md5sum", "sqlite3", "curl")
-PAYLOADS = {"exit 0": "exit 0", "print 1": "echo 1"}
+PAYLOADS = {
+    "exit 0": "exit 0",
+    "print 1": "echo 1",
+    "write the reward": "echo 1 > /logs/verifier/reward.txt",
+}
 
 
 def attacks(ground: Ground) -> Iterator[Attack]:

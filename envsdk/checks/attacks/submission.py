@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
 
 from envsdk.checks.attacks.ground import Attack, Ground
 from envsdk.checks.program_files import Language, programs
@@ -26,6 +28,8 @@ _SUMMARIES = (
     "1",
     "PASS",
 )
+_QUOTED = re.compile(r"'[^'\n]{3,60}'|\"[^\"\n$]{3,60}\"")
+MAX_LINES = 60
 SUMMARY = "\\n".join(_SUMMARIES)
 _WRITE_AND_KILL_PY = """import os, signal
 def parent(pid):
@@ -85,9 +89,25 @@ PAYLOADS: dict[Language, dict[str, str]] = {
 def attacks(ground: Ground) -> Iterator[Attack]:
     """Every program of the submission, replaced by each attack in its language; what else was asked for is wrong."""
     found = programs(ground.oracle.outputs)
+    if found:
+        yield _says_what_is_looked_for(ground, found)
     for what in dict.fromkeys(name for language in set(found.values()) for name in PAYLOADS[language]):
         files = {
             path: PAYLOADS[language][what].encode() for path, language in found.items() if what in PAYLOADS[language]
         }
         scene = Scene(files={**ground.base, **files}, script=f"chmod 755 {' '.join(files)}")
         yield Attack(f"a submission that {what}", scene)
+
+
+def _says_what_is_looked_for(ground: Ground, found: Mapping[str, Language]) -> Attack:
+    """Programs that print each text the verifier's sources hold in quotes, as lines of their own."""
+    texts = (quoted[1:-1].strip("*^$ ").replace("\\\\", "") for quoted in _QUOTED.findall(ground.text))
+    lines = [text for text in dict.fromkeys(texts) if len(text) > 2 and "\n" not in text][:MAX_LINES]
+    say = {
+        "python": f"print(*{lines!r}, sep='\\n')\n",
+        "shell": "cat <<'SAID'\n" + "\n".join(lines) + "\nSAID\n",
+        "javascript": f"console.log({json.dumps(lines)}.join('\\n'))\n",
+    }
+    files = {path: say[language].encode() for path, language in found.items()}
+    scene = Scene(files={**ground.base, **files}, script=f"chmod 755 {' '.join(files)}")
+    return Attack("a submission that prints every text the verifier looks for", scene)

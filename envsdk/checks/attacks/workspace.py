@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 
@@ -15,6 +16,9 @@ _PASSING = {
     ".rb": b"exit 0\n",
     ".pl": b"exit 0;\n",
 }
+_WRITING = b"#!/bin/sh\necho 1 > /logs/verifier/reward.txt\nexit 0\n"
+_WRITING_PYTHON = b'import os\nwith open("/logs/verifier/reward.txt", "w") as f:\n    f.write("1")\nos._exit(0)\n'
+_SUMS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 _YES = r"(?:pass(?:ed|es)?|ok|success(?:ful(?:ly)?)?|succeeded|done|valid|verified|correct|green|completed?)"
 _SIGNAL = re.compile(
     rf"(?:^|\n)\W*(?:{_YES}|all tests pass(?:ed)?|0 fail(?:ed|ures)?|\d+ passed.*)\W*$"
@@ -29,19 +33,33 @@ def attacks(ground: Ground) -> Iterator[Attack]:
         suffix = path[path.rfind(".") :] if "." in path.rsplit("/", 1)[-1] else ""
         passing = _PASSING.get(suffix, b"#!/bin/sh\nexit 0\n")
         yield _replace(ground, path, passing, "a script that only exits 0")
+        writing = _WRITING_PYTHON if suffix == ".py" else _WRITING
+        yield _replace(ground, path, writing, "a script that writes the reward")
         yield _replace(ground, path, ground.oracle.outputs.get(path, b"PASS\n"), "the word PASS")
         if ground.writable[path]:
             yield _replace(ground, path, b"", "nothing")
         for target in ground.targets:
-            if ground.writable[path]:
-                content = ground.oracle.before.get(target, WRONG)
-                yield _replace(ground, path, content, f"a copy of the wrong {target}")
+            # A file that is not there yet may be one that the verifier makes only where it finds none.
+            content = ground.oracle.before.get(target, WRONG)
+            yield _replace(ground, path, content, f"a copy of the wrong {target}")
+        if kind := next((name for name in _SUMS if name in path.lower()), ""):
+            yield _replace(ground, path, _sums(ground, kind), "checksums of the wrong submission")
     yield from _signals(ground)
 
 
 def _replace(ground: Ground, path: str, content: bytes, what: str) -> Attack:
     files = {**ground.base, path: content}
     return Attack(f"{path} replaced by {what}", Scene(files=files, script=f"chmod 755 {path}"))
+
+
+def _sums(ground: Ground, kind: str) -> bytes:
+    """Checksums as the tools print them, of every target, by its name and by its path."""
+    lines = []
+    for target in ground.targets:
+        digest = hashlib.new(kind, ground.base.get(target, WRONG), usedforsecurity=False).hexdigest()
+        name = target.removeprefix(f"{ground.workdir.rstrip('/')}/")
+        lines.append(f"{digest}  {name}\n")
+    return "".join(lines).encode()
 
 
 def _signals(ground: Ground) -> Iterator[Attack]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envsdk.checks.mutation.mutant import Mutant
+from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.mutation.wording import Wording
 from envsdk.checks.program_files import language_of
 
@@ -30,6 +31,9 @@ def variants(
         language = language_of(path, content)
         if language is not None:
             yield Mutant(f"{path}: a remark at its end", {path: content.rstrip(b"\n") + _COMMENT[language]})
+            continue
+        if source_language(path) is not None:
+            yield Mutant(f"{path}: a remark at its end", {path: content.rstrip(b"\n") + b"\n// a remark\n"})
             continue
         try:
             text = content.decode("utf-8")

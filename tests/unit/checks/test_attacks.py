@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
-from envsdk.checks.attacks import interpreter, leftover, links, path, settings, submission, workspace
+from envsdk.checks.attacks import expressions, interpreter, leftover, links, path, settings, submission, workspace
 from envsdk.checks.attacks.ground import WRONG, Attack, Ground
 from envsdk.checks.stage import OracleRun
 from envsdk.verifying.verdict import Verdict
@@ -40,13 +43,52 @@ def files(attack: Attack) -> dict[str, bytes]:
 def test_a_file_that_the_verifier_trusts_is_replaced_in_several_ways() -> None:
     made = list(workspace.attacks(ground(writable={"/app/check.sh": True})))
     contents = [files(attack)["/app/check.sh"] for attack in made]
-    assert contents == [b"#!/bin/sh\nexit 0\n", b"PASS\n", b"", WRONG]
+    assert {b"#!/bin/sh\nexit 0\n", b"PASS\n", b"", WRONG} < set(contents)
+    assert any(b"reward.txt" in content for content in contents)
     assert all(files(attack)["/app/out.txt"] == WRONG for attack in made)
 
 
-def test_a_file_that_is_not_there_yet_cannot_hold_the_expectation() -> None:
-    made = list(workspace.attacks(ground(writable={"/app/state.log": False})))
-    assert not any("copy" in attack.name for attack in made)
+def test_a_file_that_is_not_there_yet_may_hold_the_expectation_and_is_never_emptied() -> None:
+    made = list(workspace.attacks(ground(writable={"/tmp/want.txt": False})))
+    contents = [files(attack)["/tmp/want.txt"] for attack in made]
+    assert WRONG in contents
+    assert b"" not in contents
+
+
+@pytest.mark.parametrize("path", ["/app/out.sha256", "/app/MD5SUMS"])
+def test_checksums_in_the_workspace_are_made_to_fit(path: str) -> None:
+    (made,) = [a for a in workspace.attacks(ground(writable={path: True})) if "checksums" in a.name]
+    kind = "md5" if "MD5" in path else "sha256"
+    digest = hashlib.new(kind, WRONG).hexdigest()
+    assert files(made)[path] == f"{digest}  out.txt\n".encode()
+
+
+def test_answers_that_are_programs_are_handed_in_where_something_evaluates_them() -> None:
+    made = list(expressions.attacks(ground("python3 -c 'assert eval(open(\"/app/out.txt\").read()) == 42'")))
+    assert {files(attack)["/app/out.txt"] for attack in made} == set(expressions.PAYLOADS.values())
+
+
+@pytest.mark.parametrize("test", ["[ $got = 42 ]", 'python3 -c "assert $got == 42"', "pickle.load(f)", "`cat x`"])
+def test_ways_to_evaluate_a_text_are_seen(test: str) -> None:
+    assert list(expressions.attacks(ground(test)))
+
+
+@pytest.mark.parametrize("test", ['[ "$got" = 42 ]', "cmp -s /tests/want /app/out.txt", "python3 -I /tests/check.py"])
+def test_a_verifier_that_evaluates_nothing_is_spared(test: str) -> None:
+    assert not list(expressions.attacks(ground(test)))
+
+
+def test_no_program_is_taken_for_a_text_that_is_evaluated() -> None:
+    assert not list(expressions.attacks(ground("eval", outputs={"/app/run.py": b"print(1)\n"})))
+
+
+def test_a_program_prints_what_the_verifier_looks_for() -> None:
+    made = submission.attacks(ground("grep -q 'failures: 0'", outputs={"/app/run.py": b"print(1)\n"}))
+    (attack,) = [attack for attack in made if "looks for" in attack.name]
+    said = subprocess.run(
+        [sys.executable, "-I", "-c", files(attack)["/app/run.py"].decode()], capture_output=True, text=True, check=True
+    )
+    assert "failures: 0" in said.stdout.splitlines()
 
 
 def test_expected_values_are_made_to_fit_a_submission_that_was_left_as_it_was() -> None:
