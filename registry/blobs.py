@@ -85,6 +85,6 @@ def open_blobs(url: str | None = None, *, database_url: str = "") -> BlobStore:
     target = url or os.environ.get("ENVSDK_BLOBS", "").strip()
     if not target:
         path = database_url.removeprefix("sqlite:///") if database_url.startswith("sqlite:///") else ""
-        target = str(Path(path).absolute().parent / "blobs") if path and path != ":memory:" else str(home.blobs_dir())
+        target = str(Path(path).absolute().parent / "blobs") if path else str(home.blobs_dir())
     fs, root = fsspec.core.url_to_fs(target)
     return BlobStore(fs, str(root).rstrip("/"))

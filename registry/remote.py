@@ -7,11 +7,13 @@ which are all idempotent. An error of the server comes back as the same class of
 from __future__ import annotations
 
 import base64
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import httpx2
 import stamina
@@ -33,6 +35,8 @@ _PUSH_TASKS = 20
 _REQUEST_BYTES = 8 << 20
 _TIMEOUT_S = 60.0
 _BUSY = frozenset({429, 502, 503, 504})
+# It logs each retry as a warning without an object, which a program that set up no logging would print.
+logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 class _RetryError(Exception):
@@ -46,10 +50,13 @@ class RemoteRegistry:
         url: where it is.
         token: a bearer token; needed for writing only.
         transport: what sends requests, for tests.
+
+    Raises:
+        UsageError: the URL names no server (``bad_registry_url``).
     """
 
     def __init__(self, url: str, *, token: str | None = None, transport: httpx2.BaseTransport | None = None) -> None:
-        self.url = url.rstrip("/")
+        self.url = _checked(url.rstrip("/"))
         headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._http = httpx2.Client(base_url=self.url, headers=headers, timeout=_TIMEOUT_S, transport=transport)
 
@@ -166,6 +173,17 @@ class RemoteRegistry:
             kind = UsageError if response.status_code < 500 else StoreError
             raise kind(fault["message"], code=fault["code"], hint=fault["hint"], where=fault["where"])
         return dict(answer)
+
+
+def _checked(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port  # the port is judged only when it is asked for
+    except ValueError:
+        host, port = "", None
+    if not host or any(character.isspace() for character in host) or port == 0:
+        raise UsageError(f"{url!r} is no server's URL", code="bad_registry_url", hint="write http://HOST:PORT")
+    return url
 
 
 def _package(task: Task) -> dict[str, Any]:

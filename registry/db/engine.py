@@ -100,11 +100,17 @@ def _engine(url: str) -> Engine:
 
 def _sqlite(url: str) -> Engine:
     path = url.removeprefix("sqlite:///")
-    if path and path != ":memory:":
-        try:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"cannot make the folder of {path}: {error}", code="database_unreachable") from error
+    if path in {"", ":memory:"}:  # each thread would see a database of its own, and all are gone at the end
+        raise UsageError(f"{url!r} names no file", code="bad_registry_url", hint="use sqlite:///PATH")
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the database's folder: {error.strerror}",
+            code="database_unreachable",
+            where=path,
+            hint="check the path and its permissions",
+        ) from error
     engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from envsdk import home
+from envsdk.errors import UsageError
 from registry.client import open_registry
 from registry.local import LocalRegistry
 from registry.remote import RemoteRegistry
@@ -33,6 +34,22 @@ def test_a_setting_names_another_and_an_argument_comes_first(tmp_path, monkeypat
     with open_registry() as by_setting, open_registry(f"sqlite:///{tmp_path}/by-argument.sqlite") as by_argument:
         assert by_setting.url.endswith("by-setting.sqlite")
         assert by_argument.url.endswith("by-argument.sqlite")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "https://[", "http://host:99999", "http://host:0", "http://host:x", "http://a b"]
+)
+def test_a_url_that_names_no_server_is_refused_at_once(url):
+    with pytest.raises(UsageError) as caught:
+        open_registry(url)
+    assert caught.value.code == "bad_registry_url"
+
+
+def test_a_server_that_is_away_is_one_error_and_no_other_line():
+    line = "from registry.client import open_registry; open_registry('http://127.0.0.1:1').query('')"
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=False)
+    assert "stamina" not in done.stderr.partition("Traceback")[0]
+    assert "server_unreachable" in done.stderr or "does not answer" in done.stderr
 
 
 def test_the_projects_own_file_may_name_it(tmp_path):

@@ -84,7 +84,17 @@ def test_a_schema_of_a_newer_program_is_refused(registry_url):
     assert caught.value.code == "schema_too_new"
 
 
-@pytest.mark.parametrize("url", ["mysql://x", "registry.sqlite", "sqlite:relative", "postgresql+nodriver://x/y"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://x",
+        "registry.sqlite",
+        "sqlite:relative",
+        "postgresql+nodriver://x/y",
+        "sqlite:///",
+        "sqlite:///:memory:",
+    ],
+)
 def test_another_kind_of_url_is_refused_with_the_kinds_there_are(url):
     with pytest.raises(UsageError) as caught:
         open_registry(url)
