@@ -2,7 +2,8 @@
 
 Every look is appended to the registry before the next is taken, and what ended of a look that is cancelled, too:
 running the same again goes on from there. Episodes that were not graded enter nothing; a task that gets no grade in
-two looks running is given up, with the verdict ``uncertain``.
+two looks running is given up, with the verdict ``uncertain``, and so are all where the first 32 episodes get none: then
+it is the machinery that fails, not the tasks.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from registry.saturation.posterior import Beta, regions
 from registry.saturation.screening import AT_MOST, STEP, Verdict, certain_class
 
 _EMPTY_LOOKS = 2
+_HOPELESS = 32
 _PAGE = 200
 
 
@@ -69,13 +71,23 @@ class Progress:
 
 @dataclass(slots=True)
 class Campaign:
-    """One run of measuring, as it goes: what was spent, and what a fixed 32 episodes a task would have taken more."""
+    """One run of measuring, as it goes: what was spent, and what a fixed 32 episodes a task would have taken more.
+
+    ``why_ungraded`` says of the newest episode without a grade what ended it.
+    """
 
     tasks: int
     started: float = field(default_factory=time.monotonic)
     measured: list[Measured] = field(default_factory=list)
     episodes: int = 0
     generated_tokens: int = 0
+    ungraded: int = 0
+    why_ungraded: str = ""
+
+    @property
+    def hopeless(self) -> bool:
+        """So many episodes without a single grade that more would get none either."""
+        return self.episodes >= _HOPELESS and self.ungraded == self.episodes
 
     @property
     def fixed(self) -> int:
@@ -166,7 +178,9 @@ class _Screening:
 
     async def go(self, posterior: Posterior) -> Measured:
         n = ungraded = empty = 0
-        while n < AT_MOST and empty < _EMPTY_LOOKS and _verdict(posterior) == "uncertain":
+        while (
+            n < AT_MOST and empty < _EMPTY_LOOKS and not self.campaign.hopeless and _verdict(posterior) == "uncertain"
+        ):
             first = n + ungraded
             records = await self._look(first, STEP - n % STEP)
             posterior = await self._append(records)
@@ -191,10 +205,19 @@ class _Screening:
     async def _append(self, records: Sequence[EpisodeRecord]) -> Posterior:
         pair = (self.task.digests.task, self.task.digests.verifier)
         await asyncio.to_thread(self.registry.append, records, run=self.run)
+        lost = [record for record in records if not record.outcome.graded]
         self.campaign.episodes += len(records)
+        self.campaign.ungraded += len(lost)
+        if lost:
+            self.campaign.why_ungraded = _why(lost[-1])
         self.campaign.generated_tokens += sum(turn.generated_tokens for record in records for turn in record.turns)
         found = await asyncio.to_thread(self.registry.posteriors, [pair], lineage=self.lineage)
         return found[pair]
+
+
+def _why(record: EpisodeRecord) -> str:
+    note = record.facts.get("exception", {}).get("note") or record.evidence.message
+    return f"{record.outcome.cause}: {note}" if note else record.outcome.cause
 
 
 def _verdict(posterior: Posterior) -> Verdict:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from registry.client import RegistryClient
 
 _SAY_EVERY_S = 2.0
+_NOTHING = "nothing to measure: the query finds no checked task (envsdk check, envsdk registry push, then query)"
 
 
 def calibrate(
@@ -36,6 +37,7 @@ def calibrate(
 ) -> None:
     """Screen tasks by fours until a class is certain, at most 32. Interrupted, it keeps what ended; run it again.
 
+    Exit 4 where no episode at all could be graded.
     Example: envsdk registry calibrate "status:checked family:upper-word" --policy vllm:smollm2
     """
     from registry.calibration.measure import Campaign, candidates
@@ -45,7 +47,7 @@ def calibrate(
         items, left_out = candidates(opened, q)
         for item in left_out[:10]:
             typer.echo(f"left out: {item.slug} ({'broken' if item.broken else item.status})", err=True)
-        typer.echo(_estimate(len(items)), err=True)
+        typer.echo(_estimate(len(items)) if items else _NOTHING, err=True)
         campaign: Campaign | None = None
         interrupted = False
         if items and not dry_run:
@@ -122,7 +124,8 @@ def _refit(registry: RegistryClient) -> None:
 def _line(campaign: Campaign) -> str:
     at = campaign.progress()
     left = "" if at.eta_s is None else f", about {at.eta_s:.0f} s left"
-    return f"{at.done} of {at.tasks} tasks, {at.episodes} episodes, {at.elapsed_s:.0f} s{left}"
+    lost = f" ({campaign.ungraded} without a grade)" if campaign.ungraded else ""
+    return f"{at.done} of {at.tasks} tasks, {at.episodes} episodes{lost}, {at.elapsed_s:.0f} s{left}"
 
 
 def _report(campaign: Campaign, *, left_out: int, interrupted: bool, as_json: bool) -> None:
@@ -131,6 +134,7 @@ def _report(campaign: Campaign, *, left_out: int, interrupted: bool, as_json: bo
     keys = {
         "measured": plain(done),
         "episodes": campaign.episodes,
+        "ungraded": campaign.ungraded,
         "fixed": campaign.fixed,
         "saved": saved,
         "generated_tokens": campaign.generated_tokens,
@@ -138,8 +142,11 @@ def _report(campaign: Campaign, *, left_out: int, interrupted: bool, as_json: bo
         "left_out": left_out,
         "interrupted": interrupted,
     }
+    nothing_graded = 0 < campaign.episodes == campaign.ungraded
     said = f"spent {campaign.episodes} episodes and {campaign.generated_tokens} generated tokens"
-    if campaign.fixed:
+    if campaign.ungraded:
+        said += f"; {campaign.ungraded} could not be graded and count for nothing: {campaign.why_ungraded}"
+    if campaign.fixed and not nothing_graded:
         said += f"; a fixed 32 a task: {campaign.fixed}, saved {100 * saved / campaign.fixed:.0f} %"
     typer.echo(said, err=True)
     rows = [(item.slug, item.verdict, rate(item.mean, item.low, item.high, item.n)) for item in done]
@@ -148,4 +155,10 @@ def _report(campaign: Campaign, *, left_out: int, interrupted: bool, as_json: bo
         error = EnvsdkError("interrupted; what ended is kept", code="interrupted", hint="run it again to go on")
         emit(failure(error, **keys), as_json=as_json, text=text)
         raise typer.Exit(INTERRUPTED)
+    if nothing_graded:
+        raise EnvsdkError(
+            f"none of {campaign.episodes} episodes could be graded: {campaign.why_ungraded}",
+            code="nothing_graded",
+            hint="see that the policy's server and the sandboxes work: envsdk run TASK --policy POLICY",
+        )
     emit(success(**keys), as_json=as_json, text=text)

@@ -196,6 +196,19 @@ def test_a_calibration_measures_and_says_what_it_spent_and_saved(run, url, make_
     assert (answer["episodes"], answer["fixed"], answer["saved"], answer["left_out"]) == (24, 64, 40, 1)
 
 
+def test_a_calibration_without_one_grade_is_no_success(run, url, make_text_task, make_report):
+    task = make_text_task("a")
+    with LocalRegistry(url) as registry:
+        registry.push([task], [make_report(task)])
+    with chat_server(said("yes")) as server:
+        gone = server.url
+    code, answer = run("calibrate", "", "--policy", f"openai:{gone}#tiny", "--json")
+    assert (code, answer["ok"]) == (4, False)
+    [error] = answer["errors"]
+    assert error["code"] == "nothing_graded"
+    assert "connection" in error["message"].lower()
+
+
 def test_refresh_wants_one_thing_at_a_time(run, filled):
     assert run("refresh", "--json")[0] == 2
     assert run("refresh", "set", "--publish", "1", "--json")[0] == 2

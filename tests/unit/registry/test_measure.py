@@ -100,6 +100,14 @@ def test_a_task_that_never_gets_a_grade_is_given_up(checked, tmp_path, monkeypat
     assert [(m.verdict, m.n, m.ungraded) for m in campaign.measured] == [("uncertain", 0, 8)]
 
 
+def test_where_nothing_is_graded_the_rest_is_not_tried(checked, tmp_path, monkeypatch):
+    registry = checked(*(f"t{n}" for n in range(12)))
+    monkeypatch.setattr("registry.calibration.measure.run_group", ungraded_group)
+    campaign = run(registry, ["yes"], tmp_path, concurrency=4)
+    assert (campaign.episodes, campaign.ungraded, len(campaign.measured)) == (32, 32, 12)
+    assert campaign.why_ungraded.startswith("host_lost")
+
+
 async def ungraded_group(task, agent_factory, provider, n, **options):
     """As `run_group`, on a machine that loses every episode."""
     from envsdk.episode.group import run_group
