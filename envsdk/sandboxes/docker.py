@@ -11,6 +11,7 @@ engine's files are on this machine, a watcher ends the sandbox's processes when 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,7 @@ from pathlib import Path
 from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes import cgroups, docker_network
 from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
+from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.docker_box import DockerSandbox
 from envsdk.sandboxes.docker_engine import Engine, new_labels
 from envsdk.sandboxes.docker_helper import helper_volume
@@ -56,6 +58,7 @@ class DockerProvider(PooledProvider[DockerSandbox]):
         self._snapshots: list[str] = []
         self._transient: set[str] = set()
         self._networks: set[str] = set()
+        self._to_remove: set[str] = set()
 
     async def ensure_image(self, environment: Path | None, image: str | None, *, build_s: float = 600.0) -> str:
         return await self.images.ensure(environment, image, build_s=build_s)
@@ -97,7 +100,7 @@ class DockerProvider(PooledProvider[DockerSandbox]):
     async def _launch(self, spec: SandboxSpec, image: str, timeout_s: float, *, name: str = "") -> DockerSandbox:
         began = time.monotonic()
         api = self.engine.api
-        container = ""
+        container, channel = "", None
         if spec.network == "allowlist" and (not self._is_here or os.geteuid()):
             raise PrerequisiteError(
                 "docker sandboxes have an allow-listed network only where root runs them on the engine's own machine",
@@ -120,19 +123,28 @@ class DockerProvider(PooledProvider[DockerSandbox]):
                     described = await self.engine.call(api.inspect_container, container)
                     await box.open_way_out(int(described["State"]["Pid"]))
         except TimeoutError as error:
-            await self._drop(container)
+            await self._abandon(container, channel)
             raise SandboxError(
                 f"no sandbox of {spec.image!r} after {timeout_s:.0f} s", code="start_timeout", where=spec.image
             ) from error
         except BaseException:
             # Cancelled or refused half-way: what was created must not stay behind.
-            await asyncio.shield(self._drop(container))
+            await asyncio.shield(self._abandon(container, channel))
             raise
         return box
 
+    async def _abandon(self, container: str, channel: Channel | None) -> None:
+        if channel is not None:
+            channel.close()
+        with contextlib.suppress(SandboxError):  # what went wrong first is the one to tell
+            await self._drop(container)
+
     async def _drop(self, container: str) -> None:
+        """Remove a container; one that the engine cannot remove now, it is asked to again when we close."""
         if container:
+            self._to_remove.add(container)
             await self.engine.remove(container)
+            self._to_remove.discard(container)
 
     async def _helper_volume(self, image: str) -> str:
         if self._helper is None or (self._helper.done() and self._helper.exception() is not None):
@@ -167,7 +179,7 @@ class DockerProvider(PooledProvider[DockerSandbox]):
         self.later(self._remove(box))
 
     async def _remove(self, box: DockerSandbox) -> None:
-        await self.engine.remove(box.id)
+        await self._drop(box.id)
         if box.image in self._transient and not any(other.image == box.image for other in self._open):
             self._transient.discard(box.image)
             await self._remove_snapshot(box.image)
@@ -196,6 +208,7 @@ class DockerProvider(PooledProvider[DockerSandbox]):
         self._networks.discard(network)
 
     async def _close_rest(self) -> None:
+        await asyncio.gather(*(self._drop(each) for each in list(self._to_remove)))
         for network in list(self._networks):
             await self.close_network(network)
         for image in reversed(list(self._snapshots)):

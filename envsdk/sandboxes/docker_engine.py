@@ -112,7 +112,7 @@ class Engine:
         """Run an SDK call in a thread. Raises `SandboxError`: ``engine_unreachable`` or ``engine_refused``."""
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._threads, functools.partial(function, *args, **kwargs))
+            return await loop.run_in_executor(self._threads, _knocked, functools.partial(function, *args, **kwargs))
         except docker.errors.APIError as error:
             raise _refused(error) from error
         except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
@@ -191,6 +191,11 @@ def _knock(timeout_s: float) -> None:
         with socket.socket(socket.AF_UNIX) as knock:
             knock.settimeout(timeout_s)
             knock.connect(path)
+
+
+def _knocked(call: Callable[[], T]) -> T:
+    _knock(_CALL_S)
+    return call()
 
 
 def _let_go(taking: asyncio.Future[socket.socket]) -> None:

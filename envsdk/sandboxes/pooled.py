@@ -70,7 +70,12 @@ class PooledProvider(ABC, Generic[B]):
         """Clean up behind the caller's back; `close` waits for it."""
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at: what could not be removed, of a lost engine say, is left to the reaper
 
     async def settled(self) -> None:
         """Until all clean-up under way is done. What failed is left to the reaper."""
