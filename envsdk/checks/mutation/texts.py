@@ -28,18 +28,16 @@ def mutants(
         is_reply: it is what somebody said, in which the answer may be looked for, not a file of its own.
     """
     text = content.decode("utf-8", "replace")
-    made = dict(_variations(text, wording, instruction))
+    given = list(inputs)
+    made = dict(_variations(text, wording, instruction, is_copied=not is_reply and _is_copied(text, given)))
     if not is_reply or wording.alone:
-        made |= dict(_around(text, wording, inputs))
+        made |= dict(_around(text, wording, given))
     for name, other in made.items():
         if other.split() != text.split():
             yield Mutant(f"{path}: {name}", {path: other.encode()})
-    lines = text.splitlines()
-    if wording.by_line and len(lines) > 1:
-        yield Mutant(f"{path}: all in one line", {path: (" ".join(lines) + "\n").encode()})
 
 
-def _variations(text: str, wording: Wording, instruction: str) -> Iterator[tuple[str, str]]:
+def _variations(text: str, wording: Wording, instruction: str, *, is_copied: bool) -> Iterator[tuple[str, str]]:
     bare = text.strip()
     is_number = numbers.NUMBER.fullmatch(bare) is not None
     if is_number and not wording.free:
@@ -51,7 +49,7 @@ def _variations(text: str, wording: Wording, instruction: str) -> Iterator[tuple
         return
     if _LETTERS.search(text):
         yield "other letters in their places", codecs.encode(text, "rot13")
-    if wording.case and text.swapcase() != text:
+    if (wording.case or (is_copied and not wording.any_case)) and text.swapcase() != text:
         yield "capital letters as small ones and the reverse", text.swapcase()
     if (value := json_values.parsed(text)) is not None:
         yield from json_values.others(value, wording, instruction)
@@ -59,6 +57,12 @@ def _variations(text: str, wording: Wording, instruction: str) -> Iterator[tuple
         yield "its first number off by one", text[: number.start()] + numbers.plus(number[0], 1) + text[number.end() :]
         yield "every number off by one", numbers.every_plus_one(text)
     yield from _by_line(text, wording)
+
+
+def _is_copied(text: str, inputs: list[str]) -> bool:
+    """Every line of it stands in one of the inputs: it is data, in which no letter is like another."""
+    lines = {line.strip() for line in text.splitlines() if line.strip()}
+    return bool(lines) and any(lines <= {line.strip() for line in given.splitlines()} for given in inputs)
 
 
 def _by_line(text: str, wording: Wording) -> Iterator[tuple[str, str]]:

@@ -41,9 +41,6 @@ _ANY_CASE = re.compile(
     r"|case[- ]insensitiv|ignor\w+ (?:the )?(?:case|capital)|regardless of (?:the )?case",
     re.IGNORECASE,
 )
-_BY_LINE = re.compile(
-    r"\bone (?:\w+ )?(?:a|per|on each|in each) line\b|\beach (?:\w+ )?on (?:its own|a) line", re.IGNORECASE
-)
 _ALONE = re.compile(
     r"\balone\b|\bonly\b|\bjust\b|nothing (?:else|more)|no other|\bsingle (?:word|number|letter|line|digit)"
     r"|\bone (?:word|number|letter|line|digit)\b|\bexact(?:ly)?\b|no explanation"
@@ -69,7 +66,7 @@ class Wording:
         contains: other text may stand around.
         counting: it asks for one number.
         case: capital and small letters are what it is about.
-        by_line: one thing a line.
+        any_case: they do not matter.
         alone: nothing may stand beside the answer.
         free: there are several right answers.
     """
@@ -81,7 +78,7 @@ class Wording:
     contains: bool
     counting: bool
     case: bool = False
-    by_line: bool = False
+    any_case: bool = False
     alone: bool = False
     free: bool = False
 
@@ -96,7 +93,7 @@ def read_wording(instruction: str) -> Wording:
         contains=bool(_CONTAINS.search(instruction)),
         counting=bool(_COUNTING.search(instruction)),
         case=bool(_CASE.search(instruction)) and not _ANY_CASE.search(instruction),
-        by_line=bool(_BY_LINE.search(instruction)),
+        any_case=bool(_ANY_CASE.search(instruction)),
         alone=bool(_ALONE.search(instruction)),
         free=bool(_FREE.search(instruction)),
     )

@@ -41,7 +41,7 @@ def texts_of(text: str, wording: Wording = PLAIN, inputs: tuple[str, ...] = ()) 
         ("Write how many lines there are.", "counting"),
         ("the first line in capital letters", "case"),
         ("every word in upper case", "case"),
-        ("the distinct words, one a line", "by_line"),
+        ("Capital or small letters do not matter.", "any_case"),
         ("Answer with the number alone.", "alone"),
         ("Reply with one word.", "alone"),
         ("Write any number above ten.", "free"),
@@ -60,7 +60,6 @@ def test_words_of_an_instruction_are_demands(instruction: str, field: str) -> No
         ("in capital letters; case does not matter", "case"),
         ("one a line, in any order", "free"),
         ("without any explanation of any line", "free"),
-        ("the line number", "by_line"),
     ],
 )
 def test_words_that_look_like_a_demand_are_none(instruction: str, field: str) -> None:

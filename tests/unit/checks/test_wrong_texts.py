@@ -78,9 +78,17 @@ def test_case_is_turned_only_where_it_was_asked_for() -> None:
     assert "capital letters as small ones and the reverse" not in texts_of("Paris\n", "What is the capital of France?")
 
 
-def test_lines_that_were_to_stand_each_alone_are_put_together() -> None:
-    assert texts_of("a\nb\n", "the words, one a line")["all in one line"] == "a b\n"
-    assert "all in one line" not in texts_of("a\nb\n", "the words")
+def test_lines_of_an_input_are_data_in_which_case_counts() -> None:
+    def names(instruction: str, given: str, *, is_reply: bool = False) -> set[str]:
+        wording = read_wording(instruction)
+        made = texts.mutants("/a", b"ada\nbo\n", wording, (given,), is_reply=is_reply)
+        return {mutant.name.removeprefix("/a: ") for mutant in made}
+
+    turned = "capital letters as small ones and the reverse"
+    assert turned in names("Write the distinct lines.", "bo\nada\nbo\n")
+    assert turned not in names("Write the distinct lines.", "other\n")
+    assert turned not in names("Write the distinct lines; case does not matter.", "bo\nada\nbo\n")
+    assert turned not in names("Write the distinct lines.", "bo\nada\nbo\n", is_reply=True)
 
 
 def test_words_of_one_line_are_turned_round_where_an_order_was_asked_for() -> None:
