@@ -90,7 +90,9 @@ def run_query(
     items = tuple(_item(row, selection.policy) for row in rows[:room])
     done = len(rows) <= room or (query.limit is not None and given + room >= query.limit)
     following = None if done else _cursor(query, rows[room - 1], given + room)
-    total = _total(session, selection, exact=exact_total, limit=query.limit)
+    # A first page that is the last has counted itself.
+    whole = cursor is None and following is None
+    total = len(items) if whole else _total(session, selection, exact=exact_total, limit=query.limit)
     return Page(items, following, total, more=total is None)
 
 

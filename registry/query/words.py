@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from registry.db import Item
 
-FEW = 10_000
+FEW = 20_000
 """Up to so many items a list is cheaper to start from than any order is to walk (at a million items)."""
 _INDEXED = re.compile(r"[^\W_]{3}")
 _SQLITE = text("SELECT rowid FROM item_words WHERE item_words MATCH :word LIMIT :most")

@@ -126,10 +126,17 @@ def test_a_cursor_that_is_none_is_refused(filled, cursor):
 
 def test_a_total_beyond_a_thousand_is_given_on_request_only(filled, monkeypatch):
     monkeypatch.setattr("registry.query.page.COUNT_TO", 5)
-    page = filled.query("")
+    page = filled.query("", limit=6)
     assert (page.total, page.more) == (None, True)
-    page = filled.query("", exact_total=True)
+    page = filled.query("", limit=6, exact_total=True)
     assert (page.total, page.more) == (9, False)
+
+
+def test_a_first_page_that_holds_everything_is_its_own_total(filled, monkeypatch):
+    monkeypatch.setattr("registry.query.page.COUNT_TO", 5)
+    assert filled.query("").total == 9
+    assert filled.query("limit:7").total == 7
+    assert filled.query("tag:nobody-has-this").total == 0
 
 
 def test_an_unknown_policy_is_an_error_that_names_the_known(filled):
