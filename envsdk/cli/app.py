@@ -45,6 +45,7 @@ OWN: dict[str, CommandEntry] = {
     "outcomes": CommandEntry("Apply the outcome table to stored episodes again.", "envsdk.cli.outcomes:app"),
     "import": CommandEntry("Read tasks from another format.", "envsdk.cli.import_:app"),
     "export": CommandEntry("Write tasks in another format.", "envsdk.cli.export:app"),
+    "images": CommandEntry("List and prune built images.", "envsdk.cli.images:app"),
     "schema": CommandEntry("Print the JSON Schema of a task.", "envsdk.cli.schema:schema"),
     "conform": CommandEntry("Run case files with right answers.", "envsdk.cli.conform:conform"),
     "doctor": CommandEntry("Look for what is missing on this machine.", "envsdk.cli.doctor:doctor"),

@@ -72,7 +72,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
 
     async def _start(self, spec: SandboxSpec, timeout_s: float) -> BubblewrapSandbox:
         image = self.store.image(spec.image)
-        if image is None:
+        if image is None or not self.store.note_use(image):
             raise SandboxError(
                 f"image {spec.image!r} is not on this machine",
                 code="image_not_found",
@@ -95,7 +95,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
     async def find_prepared(self, key: str, base: str) -> str | None:
         del base  # what it came from is written with it
         known = self.store.image(PREFIX + key)
-        return known.reference if known is not None else None
+        return known.reference if known is not None and self.store.note_use(known) else None
 
     async def keep_prepared(self, key: str, base: str, box: BubblewrapSandbox) -> str:
         over = self.store.image(base)
@@ -151,6 +151,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         """Processes and channel of a sandbox over these layers."""
         options = self.store.options(layers)
         folder = new_folder(self.store.boxes())
+        (folder / "layers").write_text(" ".join(layers), encoding="ascii")
         if spec.join:
             (folder / "hosts").write_text(hosts_text(self._networks[spec.join].names), encoding="ascii")
         try:

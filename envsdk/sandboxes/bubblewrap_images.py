@@ -154,7 +154,7 @@ class TreeImages:
         parse(context.dockerfile)
         base = await self._found(wanted[0])
         key = hashlib.sha256(json.dumps([context.digest, base.id]).encode()).hexdigest()[:32]
-        if (done := self._store.image(PREFIX + key)) is not None:
+        if (done := self._store.image(PREFIX + key)) is not None and self._store.note_use(done):
             return done
         lock = AsyncFileLock(self._store.root / "locks" / f"{key}.lock", timeout=build_s)
         log = self._store.root / "logs" / f"{key}.log"

@@ -11,6 +11,7 @@ A layer never changes once it has a name. Short relative names keep an overlay's
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -61,13 +62,36 @@ class Store:
         if not reference.startswith(PREFIX):
             return None
         name = reference.removeprefix(PREFIX)
-        if name not in self._images:
-            try:
-                text = (self.root / "images" / f"{name}.json").read_text(encoding="utf-8")
-            except OSError:
-                return None
-            self._images[name] = TreeImage.model_validate_json(text)
-        return self._images[name]
+        if name not in self._images and (found := self.read(name)) is not None:
+            self._images[name] = found
+        return self._images.get(name)
+
+    def read(self, name: str) -> TreeImage | None:
+        """An image as it is on disk now, or `None`."""
+        try:
+            return TreeImage.model_validate_json((self.root / "images" / f"{name}.json").read_text(encoding="utf-8"))
+        except OSError:
+            return None
+
+    def note_use(self, image: TreeImage) -> bool:
+        """Remember that an image was used now; false where it was pruned meanwhile."""
+        try:
+            os.utime(self.root / "images" / f"{image.id}.json")
+        except OSError:
+            self._images.pop(image.id, None)
+            return False
+        return True
+
+    def layers_in_use(self) -> set[str]:
+        """Layers that an image on disk or a sandbox of any process stands on."""
+        needed: set[str] = set()
+        for path in (self.root / "images").glob("[!.]*.json"):
+            image = self.read(path.stem)
+            needed.update(image.layers if image is not None else ())
+        for path in (self.root / "boxes").glob("*/*/layers"):
+            with contextlib.suppress(OSError):  # its sandbox has just ended
+                needed.update(path.read_text(encoding="ascii").split())
+        return needed
 
     def save(self, image: TreeImage) -> TreeImage:
         """Give an image its name."""

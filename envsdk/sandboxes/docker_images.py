@@ -28,6 +28,25 @@ REPOSITORY = "envsdk-task"
 SETUP_REPOSITORY = "envsdk-setup"
 
 
+def _used_file(tag: str) -> Path:
+    return images_dir() / "builds" / f"{tag.replace(':', '-')}.used"
+
+
+def note_use(tag: str) -> None:
+    """Remember that an image was used now."""
+    path = _used_file(tag)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+
+
+def used_at(tag: str, made_at: float) -> float:
+    """When an image was used last, in Unix seconds, as far as this data folder knows."""
+    try:
+        return max(made_at, _used_file(tag).stat().st_mtime)
+    except FileNotFoundError:
+        return made_at
+
+
 class DockerImages:
     """Resolves and builds. ``origin`` remembers, for each pinned reference, where it came from."""
 
@@ -53,6 +72,7 @@ class DockerImages:
         here = await self.inspect(f"{SETUP_REPOSITORY}:{key}")
         if here is None:
             return None
+        note_use(f"{SETUP_REPOSITORY}:{key}")
         pinned = str(here["Id"])
         self._note(pinned, {**self.origin.get(base, {"image": base}), "setup": key, "image_digest": pinned})
         return pinned
@@ -144,6 +164,7 @@ class DockerImages:
                 ) from error
         if here is None:
             raise SandboxError("the build ended well and left no image", code="build_failed", where=str(environment))
+        note_use(tag)
         pinned = str(here["Id"])
         self._note(pinned, {"image": tag, **origin})
         return pinned

@@ -2,7 +2,8 @@
 
 An owner that ends well closes what it opened; one that was killed leaves things that carry its mark
 (`envsdk.sandboxes.owner`). The reaper removes exactly those whose owner is dead, or whose lease is over where the owner
-cannot be asked. It runs when a provider starts, and by hand: ``python -m envsdk.sandboxes.reaper``.
+cannot be asked. It runs when a provider starts, and by hand: ``python -m envsdk.sandboxes.reaper``, which also removes
+images that nobody used for long (`envsdk.sandboxes.pruning`).
 """
 
 from __future__ import annotations
@@ -130,6 +131,12 @@ async def reap_all() -> list[str]:
         engine.close()
 
 
+async def _by_hand() -> list[str]:
+    from envsdk.sandboxes.pruning import prune
+
+    return await reap_all() + [f"image {image.name}" for image in await prune()]
+
+
 if __name__ == "__main__":
-    for line in asyncio.run(reap_all()):
+    for line in asyncio.run(_by_hand()):
         print(f"removed {line}", file=sys.stderr)

@@ -15,6 +15,8 @@ from envsdk.errors import SandboxError
 from envsdk.home import BASE_IMAGE
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxSpec
+from envsdk.sandboxes.docker_images import SETUP_REPOSITORY
+from envsdk.sandboxes.pruning import bubblewrap_images, docker_images, remove_bubblewrap, remove_docker
 from envsdk.spec.model import ContainerSpec
 from tests.fakes.tasks import script_task
 
@@ -110,3 +112,30 @@ async def test_an_episode_whose_set_up_fails_is_the_machinerys(provider: Any, tm
     (record,) = await run_group(task, lambda _: OracleAgent(), provider, 1)
     assert (record.outcome.outcome_class, record.outcome.cause) == ("infra_failure", "setup_failed")
     assert "no such mirror" in record.facts["exception"]["note"]
+
+
+async def test_a_pruned_image_is_made_again_and_one_in_use_stays(provider: Any, spec: SandboxSpec) -> None:
+    script = once()
+    prepared = await provider.prepare(spec, script)
+    key = provider.describe(prepared)["setup"]
+    box = await provider.start(spec.model_copy(update={"image": prepared}), 60.0)
+    if provider.name == "docker":
+        tag = f"{SETUP_REPOSITORY}:{key}"
+        assert tag in {image.name for image in await docker_images(provider.engine)}
+        assert await remove_docker(provider.engine, [tag]) == []
+        await box.close()
+        await provider.settled()
+        assert await remove_docker(provider.engine, [tag]) == [tag]
+    else:
+        assert key in {image.name for image in bubblewrap_images(provider.store)}
+        layer = box.layers[-1]
+        remove_bubblewrap(provider.store, [key])
+        assert (await box.exec("cat stamp")).ok
+        assert layer in provider.store.layers_in_use()
+        await box.close()
+        await provider.settled()
+        assert layer not in provider.store.layers_in_use()
+    again = await provider.prepare(spec, script)
+    fresh = await provider.acquire(spec.model_copy(update={"image": again}))
+    assert (await fresh.exec("test -s stamp")).ok
+    await fresh.close()
