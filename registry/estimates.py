@@ -9,12 +9,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from registry.bulk import is_one_of
+from registry.client import Pair
 from registry.db import Item, Lineage, Standing
 from registry.derive.fold import chunks
 from registry.derive.lineages import FRESH
 from registry.query.sql import find_lineage
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from envsdk.spec.directory import open_directory
 from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
 from registry.blobs import BlobStore
+from registry.client import Pair
 from registry.db import CheckReportRow, Item, ItemTag, Lineage, Outcome, Package, Tag
 from registry.db.engine import Database
 from registry.db.items import tag_names
@@ -32,9 +33,6 @@ from registry.derive.events import report_event
 from registry.derive.fold import fold
 from registry.derive.lineages import ensure_reference, fresh_standings
 from registry.outcomes import Rejected
-
-Pair = tuple[str, str]
-"""Task digest and verifier digest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,9 @@ from envsdk.episode.record import Turn
 from envsdk.errors import EngineError, SandboxError
 from envsdk.policy import InferenceError, Message, Policy, Reply, Session
 from envsdk.sandboxes.base import Sandbox
+from envsdk.spec.meaning import ANSWER_PATH
 from envsdk.spec.model import Task
-from envsdk.verifying.verdict import ANSWER_PATH, answer_path
+from envsdk.verifying.verdict import answer_path
 
 EMPTY_TURNS = 3
 DONE = "done"

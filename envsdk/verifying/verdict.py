@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from envsdk.episode.record import VerifierEvidence
 from envsdk.sandboxes.base import Sandbox
+from envsdk.spec.meaning import ANSWER_PATH
 from envsdk.spec.model import TaskSpec
 
-ANSWER_PATH = "/app/answer.txt"
 VerifyStatus = Literal["scored", "error", "timeout", "not_run"]
 
 
@@ -64,7 +64,7 @@ class Verdict:
 
 
 def answer_path(spec: TaskSpec) -> str:
-    """Where a task's answer is stored: its first artifact, or `ANSWER_PATH`."""
+    """Where a task's answer is stored: its first artifact, or `envsdk.spec.meaning.ANSWER_PATH`."""
     return spec.artifacts[0] if spec.artifacts else ANSWER_PATH
 
 
