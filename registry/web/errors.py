@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -12,6 +14,7 @@ from envsdk.cli.envelope import failure
 from envsdk.cli.envelope import render as render_json
 from envsdk.errors import EnvsdkError, StoreError, UsageError
 from registry.web.render import html, wants_json
+from registry.web.session import own_path
 
 _STATUS_OF_CODE = {
     "no_such_task": 404,
@@ -34,6 +37,8 @@ _STATUS_OF_CODE = {
     "revision_deleted": 410,
     "token_required": 401,
     "token_scope": 403,
+    "read_only": 403,
+    "cross_site": 403,
     "rate_limited": 429,
     "payload_too_large": 413,
     "conflict": 409,
@@ -49,12 +54,20 @@ def status_of(error: EnvsdkError) -> int:
     return 503 if isinstance(error, StoreError) else 500
 
 
-def respond(request: Request, error: EnvsdkError) -> Response:
+def respond(request: Request, error: EnvsdkError, *, status: int | None = None) -> Response:
     """``error`` as the reader wants it."""
-    status = status_of(error)
+    status = status_of(error) if status is None else status
     if wants_json(request):
         return Response(render_json(failure(error)), status_code=status, media_type="application/json")
-    return html(request, "error.html", {"title": error.message, "error": error, "status": status}, status=status)
+    back = own_path(urlsplit(request.headers.get("referer", "")).path) if request.method == "POST" else ""
+    view = {
+        "title": error.message,
+        "error": error,
+        "status": status,
+        "request_id": getattr(request.state, "request_id", ""),
+        "back": back,
+    }
+    return html(request, "error.html", view, status=status)
 
 
 def add_error_pages(app: FastAPI) -> None:
@@ -78,8 +91,7 @@ def add_error_pages(app: FastAPI) -> None:
         if error.status_code == 404:
             known = UsageError(f"no page {request.url.path}", code="no_such_page", hint="start from /tasks")
             return respond(request, known)
-        return Response(
-            render_json(failure(UsageError(str(error.detail), code=f"http_{error.status_code}"))),
-            status_code=error.status_code,
-            media_type="application/json",
-        )
+        other = UsageError(str(error.detail), code=f"http_{error.status_code}")
+        response = respond(request, other, status=error.status_code)
+        response.headers.update(error.headers or {})
+        return response

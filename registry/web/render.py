@@ -1,24 +1,28 @@
 """One view, two faces: HTML by a template, JSON by the envelope.
 
 A page is a function from a request to a frozen-ish ``dict`` of plain values. `add_page` serves it at ``PATH`` (HTML, or
-JSON where the reader prefers it) and at ``PATH.json``; both hold the same content.
+JSON where the reader prefers it) and at ``PATH.json``; both hold the same content. Parameters that a page does not know
+are refused in JSON and ignored in HTML, where links from elsewhere carry all sorts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from envsdk.cli.envelope import render as render_json
 from envsdk.cli.envelope import success
-from registry.web import charts
+from envsdk.errors import UsageError
+from registry.query.errors import suggestion
+from registry.web import charts, plots
 from registry.web.caching import REVALIDATE, with_etag
-from registry.web.formats import FILTERS, estimate
+from registry.web.formats import FILTERS, estimate, rate
 
 View = Callable[[Request], Mapping[str, Any]]
 NAVIGATION = (
@@ -28,7 +32,16 @@ NAVIGATION = (
     ("/policies", "Policies"),
     ("/runs", "Runs"),
     ("/refresh", "Refresh"),
+    ("/jobs", "Jobs"),
 )
+
+
+class Moved(Exception):  # noqa: N818 - no error: the page has another address
+    """The page that was asked for has the address ``path`` now."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 def templates() -> Environment:
@@ -39,10 +52,30 @@ def templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     environment.filters.update(FILTERS)
-    environment.globals.update(charts=charts, estimate=estimate, navigation=NAVIGATION)
+    environment.globals.update(
+        charts=charts,
+        plots=plots,
+        estimate=estimate,
+        rate=rate,
+        navigation=NAVIGATION,
+        task_url=task_url,
+        tasks_url=tasks_url,
+    )
     return environment
+
+
+def task_url(slug: str, task_digest: str, verifier_digest: str = "") -> str:
+    """The page of one task under one verifier."""
+    which = {"task": task_digest[:12]} | ({"verifier": verifier_digest[:12]} if verifier_digest else {})
+    return f"/tasks/{quote(slug, safe='')}?{urlencode(which)}"
+
+
+def tasks_url(q: str) -> str:
+    """The list of what a query finds."""
+    return f"/tasks?{urlencode({'q': q})}"
 
 
 _TEMPLATES = templates()
@@ -72,19 +105,64 @@ def wants_json(request: Request) -> bool:
     return "text/html" not in accept or accept.index("application/json") < accept.index("text/html")
 
 
-def add_page(router: APIRouter, path: str, template: str, view: View, *, cache: str = REVALIDATE) -> None:
-    """Serve ``view`` at ``path`` and ``path.json``. Views are plain functions: they run in a worker thread."""
+def add_page(
+    router: APIRouter,
+    path: str,
+    template: str,
+    view: View,
+    *,
+    parameters: Collection[str] = (),
+    cache: str = REVALIDATE,
+    modified: Callable[[Mapping[str, Any]], float] | None = None,
+) -> None:
+    """Serve ``view`` at ``path`` and ``path.json``. Views are plain functions: they run in a worker thread.
+
+    Args:
+        router: what the page is added to.
+        path: of the page, with its parameters in braces.
+        template: its HTML.
+        view: makes its content; may raise `Moved`.
+        parameters: what its query string may hold.
+        cache: how long it may be kept.
+        modified: when the content was made, Unix time; only of a page whose content never changes.
+    """
 
     def json_twin(request: Request) -> Response:
-        return with_etag(request, as_json(view(request)), cache=cache)
+        _check_parameters(request, parameters)
+        try:
+            seen = view(request)
+        except Moved as moved:
+            return _moved(moved, request, suffix=".json" if request.url.path.endswith(".json") else "")
+        when = modified(seen) if modified else None
+        return with_etag(request, as_json(seen), cache=cache, modified_at=when)
 
     def page(request: Request) -> Response:
         if wants_json(request):
             return json_twin(request)
-        response = html(request, template, view(request))
+        try:
+            seen = view(request)
+        except Moved as moved:
+            return _moved(moved, request)
+        response = html(request, template, seen)
         response.headers["Link"] = f'<{request.url.path}.json>; rel="alternate"; type="application/json"'
-        return with_etag(request, response, cache=cache)
+        return with_etag(request, response, cache=cache, modified_at=modified(seen) if modified else None)
 
     # The twin first: ``/tasks/{name}`` would otherwise swallow ``/tasks/x.json``.
     router.add_api_route(f"{path}.json", json_twin, methods=["GET"], name=f"{template}:json")
     router.add_api_route(path, page, methods=["GET"], name=template, include_in_schema=False)
+
+
+def _check_parameters(request: Request, known: Collection[str]) -> None:
+    for name in request.query_params:
+        if name not in known:
+            raise UsageError(
+                f"this page has no parameter {name!r}",
+                code="unknown_parameter",
+                hint=suggestion(name, known) if known else "it takes none",
+                where=name,
+            )
+
+
+def _moved(moved: Moved, request: Request, *, suffix: str = "") -> Response:
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{moved.path}{suffix}{query}", status_code=301, headers={"Vary": "Accept"})

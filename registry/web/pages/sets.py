@@ -1,8 +1,9 @@
-"""Task sets: their names, their immutable revisions, and what each revision changed."""
+"""Task sets: their names and how their latest revision stands, and the form that pins a query to one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter
@@ -11,36 +12,43 @@ from sqlalchemy.orm import Session
 from starlette.requests import Request
 
 from envsdk.errors import UsageError
-from registry.db import Item, Lineage, SetItem, SetRevision, Standing, TaskSet
+from registry.api.guard import Guard
+from registry.db import SetRevision, TaskSet
 from registry.local import LocalRegistry
+from registry.web.forms import Fields, add_form
+from registry.web.membership import shown_lineage, summaries
 from registry.web.render import add_page
 
+MOST = 200
 
-def routes(registry: LocalRegistry) -> APIRouter:
-    """The list of sets, the latest revision of one, and each revision."""
 
-    def every_set(request: Request) -> Mapping[str, Any]:
+def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
+    """The list of sets and the form that pins."""
+
+    def view(request: Request) -> Mapping[str, Any]:
         del request
         with registry.database.reading() as session:
-            return {"title": "Task sets", "sets": _sets(session)}
+            lineage, policy = shown_lineage(session, "")
+            return {"title": "Task sets", "lineage": policy, "sets": _sets(session, lineage)}
 
-    def latest(request: Request) -> Mapping[str, Any]:
-        with registry.database.reading() as session:
-            return _revision(session, request.path_params["name"], None)
-
-    def one(request: Request) -> Mapping[str, Any]:
-        with registry.database.reading() as session:
-            return _revision(session, request.path_params["name"], request.path_params["number"])
+    def pin(_request: Request, fields: Fields) -> str:
+        name = fields.get("name", "").strip()
+        if not name:
+            raise UsageError("a task set needs a name", code="bad_name", hint="use letters, digits, '-' and '.'")
+        revision = registry.resolve(fields.get("q", ""), name=name)
+        if not revision.items:
+            raise UsageError(
+                "no checked task matches the query", code="empty_set", hint="drafts and broken tasks enter no set"
+            )
+        return f"/sets/{revision.name}/{revision.revision}"
 
     router = APIRouter()
-    add_page(router, "/sets", "sets.html", every_set)
-    add_page(router, "/sets/{name}/{number}", "set.html", one)
-
-    add_page(router, "/sets/{name}", "set.html", latest)
+    add_page(router, "/sets", "sets.html", view)
+    add_form(router, "/sets", guard, scope="sets", act=pin)
     return router
 
 
-def _sets(session: Session) -> list[dict[str, Any]]:
+def _sets(session: Session, lineage: int) -> list[dict[str, Any]]:
     newest = (
         select(SetRevision.set_id, func.max(SetRevision.number).label("number"), func.count().label("revisions"))
         .where(SetRevision.deleted_at.is_(None))
@@ -51,8 +59,10 @@ def _sets(session: Session) -> list[dict[str, Any]]:
         select(TaskSet.name, SetRevision, newest.c.revisions)
         .join(newest, newest.c.set_id == TaskSet.id)
         .join(SetRevision, (SetRevision.set_id == TaskSet.id) & (SetRevision.number == newest.c.number))
-        .order_by(SetRevision.created_at.desc())
-    )
+        .order_by(SetRevision.created_at.desc(), SetRevision.id.desc())
+        .limit(MOST)
+    ).all()
+    sums = summaries(session, [revision.id for _, revision, _ in rows], lineage)
     return [
         {
             "name": name,
@@ -62,96 +72,7 @@ def _sets(session: Session) -> list[dict[str, Any]]:
             "digest": revision.digest,
             "query": revision.query,
             "created_at": revision.created_at,
+            **asdict(sums[revision.id]),
         }
         for name, revision, revisions in rows
     ]
-
-
-def _revision(session: Session, name: str, number: str | None) -> dict[str, Any]:
-    statement = select(SetRevision).join(TaskSet, TaskSet.id == SetRevision.set_id).where(TaskSet.name == name.lower())
-    if number is not None:
-        wanted = int(number) if number.isascii() and number.isdigit() and len(number) < 10 else -1
-        statement = statement.where(SetRevision.number == wanted)
-    revision = session.scalar(
-        statement.order_by(SetRevision.deleted_at.is_not(None), SetRevision.number.desc()).limit(1)
-    )
-    if revision is None:
-        place = name if number is None else f"{name}, revision {number}"
-        raise UsageError(f"there is no task set {place}", code="no_such_set", hint="/sets lists them")
-    if revision.deleted_at is not None:
-        why = revision.deleted_reason or "no reason was given"
-        raise UsageError(
-            f"{name}@{revision.number} was deleted: {why}", code="revision_deleted", hint=f"see /sets/{name}"
-        )
-    lineage = session.execute(select(Lineage.id, Lineage.name).where(Lineage.is_reference)).first()
-    parent = session.get(SetRevision, revision.parent_id) if revision.parent_id else None
-    others = session.execute(
-        select(SetRevision.number, SetRevision.size, SetRevision.created_at, SetRevision.deleted_at)
-        .where(SetRevision.set_id == revision.set_id)
-        .order_by(SetRevision.number.desc())
-    )
-    return {
-        "title": f"{name}@{revision.number}",
-        "lineage": lineage.name if lineage else "",
-        "name": name,
-        "revision": revision.number,
-        "digest": revision.digest,
-        "query": revision.query,
-        "size": revision.size,
-        "created_at": revision.created_at,
-        "note": revision.note,
-        "items": _items(session, revision.id, lineage.id if lineage else -1),
-        "parent": parent.number if parent else None,
-        "diff": _diff(session, revision.id, parent.id) if parent else None,
-        "revisions": [
-            {
-                "number": row.number,
-                "size": row.size,
-                "created_at": row.created_at,
-                "deleted": row.deleted_at is not None,
-            }
-            for row in others
-        ],
-    }
-
-
-def _items(session: Session, revision_id: int, lineage: int) -> list[dict[str, Any]]:
-    rows = session.execute(
-        select(Item.slug, Item.family, Item.task_digest, Item.verifier_digest, Standing)
-        .join(SetItem, SetItem.item_id == Item.id)
-        .outerjoin(Standing, (Standing.item_id == Item.id) & (Standing.lineage_id == lineage))
-        .where(SetItem.revision_id == revision_id)
-        .order_by(SetItem.ordinal)
-        .limit(1000)
-    )
-    return [
-        {
-            "slug": slug,
-            "family": family,
-            "task_digest": task,
-            "verifier_digest": verifier,
-            "status": standing.status if standing else "draft",
-            "p": standing.mean if standing and standing.n else None,
-            "low": standing.low if standing and standing.n else None,
-            "high": standing.high if standing and standing.n else None,
-            "n": standing.n if standing else 0,
-        }
-        for slug, family, task, verifier, standing in rows
-    ]
-
-
-def _diff(session: Session, newer: int, older: int) -> dict[str, list[dict[str, str]]]:
-    def members(revision: int) -> dict[int, dict[str, str]]:
-        rows = session.execute(
-            select(Item.id, Item.slug, Item.task_digest)
-            .join(SetItem, SetItem.item_id == Item.id)
-            .where(SetItem.revision_id == revision)
-            .order_by(SetItem.ordinal)
-        )
-        return {row.id: {"slug": row.slug, "task_digest": row.task_digest} for row in rows}
-
-    new, old = members(newer), members(older)
-    return {
-        "added": [task for item, task in new.items() if item not in old],
-        "removed": [task for item, task in old.items() if item not in new],
-    }

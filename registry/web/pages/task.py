@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import exp
 from typing import Any
 
 from fastapi import APIRouter
@@ -16,6 +17,7 @@ from registry.calibration.intervals import wilson
 from registry.db import (
     CheckReportRow,
     Difficulty,
+    Fit,
     Item,
     Lineage,
     Outcome,
@@ -27,52 +29,61 @@ from registry.db import (
     TaskSet,
 )
 from registry.local import LocalRegistry
-from registry.web.render import add_page
+from registry.web.membership import shown_lineage
+from registry.web.plots import item_information
+from registry.web.render import Moved, add_page
 
 _DIGEST = re.compile(r"[0-9a-f]{6,64}")
 RECENT = 25
+NAMES = 5
 
 
 def routes(registry: LocalRegistry) -> APIRouter:
-    """Pages of single tasks: by name (the newest of that name), and by digest."""
+    """The page of a task by its name: the newest of that name, or the one whose digests are given."""
 
-    def by_name(request: Request) -> Mapping[str, Any]:
-        slug = request.path_params["slug"]
+    def view(request: Request) -> Mapping[str, Any]:
+        given = request.query_params
         with registry.database.reading() as session:
-            return _task(session, _find(session, slug, request.query_params.get("task", "")))
-
-    def by_digest(request: Request) -> Mapping[str, Any]:
-        with registry.database.reading() as session:
-            return _task(session, _find(session, "", request.path_params["digest"]))
+            item = find(
+                session, request.path_params["slug"], task=given.get("task", ""), verifier=given.get("verifier", "")
+            )
+            lineage, name = shown_lineage(session, given.get("policy", ""))
+            return _task(session, item, lineage, name)
 
     router = APIRouter()
-    add_page(router, "/tasks/{slug}", "task.html", by_name)
-    add_page(router, "/digest/{digest}", "task.html", by_digest)
+    add_page(router, "/tasks/{slug}", "task.html", view, parameters=("task", "verifier", "policy"))
     return router
 
 
-def _find(session: Session, slug: str, digest: str) -> Item:
-    statement = select(Item).order_by(Item.id.desc()).limit(1)
-    if slug:
-        statement = statement.where(Item.slug == slug)
-    if digest:
-        if not _DIGEST.fullmatch(digest):
+def find(session: Session, slug: str, *, task: str = "", verifier: str = "") -> Item:
+    """The newest item of a name, of those whose digests begin as given.
+
+    Raises:
+        Moved: the name is written in another case.
+        UsageError: there is none (``no_such_task``).
+    """
+    statement = select(Item).where(Item.slug == slug).order_by(Item.id.desc()).limit(1)
+    for column, digest in ((Item.task_digest, task), (Item.verifier_digest, verifier)):
+        if digest and not _DIGEST.fullmatch(digest):
             raise UsageError(f"{digest!r} is no digest", code="no_such_task", hint="a digest is hexadecimal")
-        statement = statement.where(Item.task_digest >= digest, Item.task_digest < digest + "g")
+        if digest:
+            statement = statement.where(column >= digest, column < digest + "g")
     item = session.scalar(statement)
-    if item is None:
-        near = session.scalars(select(Item.slug).where(Item.slug.startswith(slug[:4])).distinct().limit(5)).all()
-        raise UsageError(
-            f"there is no task {slug or digest!r}",
-            code="no_such_task",
-            hint=f"near names: {', '.join(near)}" if near and slug else "search for it on /tasks",
-        )
-    return item
+    if item is not None:
+        return item
+    lower = slug.lower()
+    if lower != slug and session.scalar(select(Item.id).where(Item.slug == lower).limit(1)) is not None:
+        raise Moved(f"/tasks/{lower}")
+    near = session.scalars(select(Item.slug).where(Item.slug.startswith(lower[:4])).distinct().limit(NAMES)).all()
+    raise UsageError(
+        f"there is no task {slug!r}{' with that digest' if task or verifier else ''}",
+        code="no_such_task",
+        hint=f"near names: {', '.join(near)}" if near else "search for it on /tasks",
+    )
 
 
-def _task(session: Session, item: Item) -> dict[str, Any]:
+def _task(session: Session, item: Item, lineage: int, policy: str) -> dict[str, Any]:
     spec = item.spec
-    shown = session.execute(select(Lineage.id, Lineage.name).where(Lineage.is_reference)).first()
     manifest = session.scalar(select(Package.manifest).where(Package.digest == item.package)) or {"files": []}
     report = session.scalar(
         select(CheckReportRow.report)
@@ -82,7 +93,7 @@ def _task(session: Session, item: Item) -> dict[str, Any]:
     )
     return {
         "title": item.slug,
-        "lineage": shown.name if shown else "",
+        "lineage": policy,
         "slug": item.slug,
         "task_digest": item.task_digest,
         "verifier_digest": item.verifier_digest,
@@ -95,8 +106,8 @@ def _task(session: Session, item: Item) -> dict[str, Any]:
         "spec": spec,
         "files": [{"path": path, "mode": mode, "sha256": sha} for path, mode, sha in manifest["files"]],
         "report": report,
-        "standings": _standings(session, item.id),
-        "versions": _versions(session, item.id, shown.id if shown else -1),
+        "standings": _standings(session, item.id, lineage),
+        "versions": by_version(session, item.id, lineage),
         "difficulty": _difficulty(session, item.id),
         "changes": _changes(session, item.id),
         "episodes": _episodes(session, item.id),
@@ -105,12 +116,18 @@ def _task(session: Session, item: Item) -> dict[str, Any]:
     }
 
 
-def _standings(session: Session, item: int) -> list[dict[str, Any]]:
+def standing_of(session: Session, item: int, lineage: int) -> Standing | None:
+    """One lineage's estimate of an item."""
+    return session.get(Standing, (lineage, item))
+
+
+def _standings(session: Session, item: int, shown: int) -> list[dict[str, Any]]:
+    """Every lineage's estimate, the shown one first."""
     rows = session.execute(
         select(Standing, Lineage.name, Lineage.is_reference)
         .join(Lineage, Lineage.id == Standing.lineage_id)
         .where(Standing.item_id == item)
-        .order_by(Lineage.is_reference.desc(), Standing.n.desc())
+        .order_by((Lineage.id == shown).desc(), Lineage.is_reference.desc(), Standing.n.desc())
     )
     return [
         {
@@ -132,7 +149,7 @@ def _standings(session: Session, item: int) -> list[dict[str, Any]]:
     ]
 
 
-def _versions(session: Session, item: int, lineage: int) -> list[dict[str, Any]]:
+def by_version(session: Session, item: int, lineage: int) -> list[dict[str, Any]]:
     """Pass rate at each weight version, with the Wilson 95 % interval: right within one version, not across them."""
     rows = session.execute(
         select(
@@ -162,14 +179,22 @@ def _versions(session: Session, item: int, lineage: int) -> list[dict[str, Any]]
     return history
 
 
-def _difficulty(session: Session, item: int) -> dict[str, float] | None:
+def _difficulty(session: Session, item: int) -> dict[str, Any] | None:
+    """The item's difficulty by the newest fit that holds it, and the abilities of the policies in that fit."""
     row = session.execute(
-        select(Difficulty.b, Difficulty.se)
+        select(Difficulty.b, Difficulty.se, Fit.summary, Fit.created_at)
+        .join(Fit, Fit.id == Difficulty.fit_id)
         .where(Difficulty.item_id == item)
         .order_by(Difficulty.fit_id.desc())
         .limit(1)
     ).first()
-    return {"b": row.b, "se": row.se} if row else None
+    if row is None:
+        return None
+    abilities = [
+        one | {"p": 1.0 / (1.0 + exp(row.b - one["theta"])), "information": item_information(one["theta"], row.b)}
+        for one in row.summary["abilities"]
+    ]
+    return {"b": row.b, "se": row.se, "at": row.created_at, "abilities": abilities}
 
 
 def _changes(session: Session, item: int) -> list[dict[str, Any]]:

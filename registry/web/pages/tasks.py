@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,8 +17,9 @@ from registry.local import LocalRegistry
 from registry.query import Query, Sort, parse
 from registry.query.errors import QueryError
 from registry.query.facets import status_counts
-from registry.query.page import PAGE_SIZE, Page, run_query
+from registry.query.page import PAGE_SIZE, Page, QueryItem, run_query
 from registry.query.sql import find_lineage
+from registry.web.recent import recent_rates
 from registry.web.render import add_page, wants_json
 
 COLUMNS = (
@@ -49,7 +50,7 @@ def routes(registry: LocalRegistry) -> APIRouter:
             return _shown(session, text, query, page, first_page=cursor is None)
 
     router = APIRouter()
-    add_page(router, "/tasks", "tasks.html", view)
+    add_page(router, "/tasks", "tasks.html", view, parameters=("q", "after"))
     return router
 
 
@@ -62,7 +63,7 @@ def _shown(
         "q": text,
         "fault": None if fault is None else _fault(fault, text),
         "lineage": session.scalar(select(Lineage.name).where(Lineage.id == lineage)) or "",
-        "items": [dataclasses.asdict(item) for item in page.items],
+        "items": _items(session, page.items, lineage),
         "next": page.next,
         "next_url": f"/tasks?{urlencode({'q': text, 'after': page.next})}" if page.next else None,
         "total": page.total,
@@ -71,6 +72,14 @@ def _shown(
         "columns": [_column(query, key, label) for key, label in COLUMNS],
         **_facets(session, query, lineage),
     }
+
+
+def _items(session: Session, items: Sequence[QueryItem], lineage: int) -> list[dict[str, Any]]:
+    histories = recent_rates(session, [(item.task_digest, item.verifier_digest) for item in items], lineage)
+    return [
+        dataclasses.asdict(item) | {"history": histories.get((item.task_digest, item.verifier_digest), [])}
+        for item in items
+    ]
 
 
 def _fault(error: QueryError, text: str) -> dict[str, str]:

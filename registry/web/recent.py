@@ -1,0 +1,52 @@
+"""How tasks went of late: pass rates by weight version over each task's newest outcomes, for the lines in a list."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sqlalchemy import select, tuple_, union_all
+from sqlalchemy.orm import Session
+
+from registry.db import Item, Outcome
+
+NEWEST = 64
+"""Outcomes looked at for each task; reading all of them would cost what the list must not."""
+
+Pair = tuple[str, str]
+"""Task digest and verifier digest."""
+
+
+def recent_rates(session: Session, pairs: Sequence[Pair], lineage: int) -> dict[Pair, list[float]]:
+    """Pass rates by weight version, oldest first, of tasks that ``lineage`` met under more than one version."""
+    if not pairs:
+        return {}
+    found = session.execute(
+        select(Item.id, Item.task_digest, Item.verifier_digest).where(
+            tuple_(Item.task_digest, Item.verifier_digest).in_(pairs)
+        )
+    )
+    pair_of = {row.id: (row.task_digest, row.verifier_digest) for row in found}
+    if not pair_of:
+        return {}
+    outcome = Outcome.__table__.c
+    newest = [
+        select(outcome.item_id, outcome.weight_version, outcome.passed)
+        .where(outcome.item_id == item, outcome.lineage_id == lineage)
+        .order_by(outcome.id.desc())
+        .limit(NEWEST)
+        .subquery()
+        .select()
+        for item in pair_of
+    ]
+    counts: dict[Pair, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for item, version, passed in session.execute(union_all(*newest)):
+        if passed is not None:
+            of_version = counts[pair_of[item]][version]
+            of_version[0] += passed
+            of_version[1] += 1
+    return {
+        pair: [versions[version][0] / versions[version][1] for version in sorted(versions)]
+        for pair, versions in counts.items()
+        if len(versions) > 1
+    }
