@@ -19,7 +19,7 @@ from envsdk.checks.gather import SEEDS
 from envsdk.checks.render import MARKS, evidence_lines
 from envsdk.checks.report import CheckResult
 from envsdk.errors import EnvsdkError, PrerequisiteError, SpecError
-from envsdk.pytest_session import session_of
+from envsdk.pytest_session import sandbox_name, session_of
 from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
 
@@ -115,18 +115,20 @@ class CheckItem(pytest.Item):
         self.add_marker("task_check")
         if needs_box:
             self.add_marker("sandbox")
+            if sandbox_name(self.config) != "bubblewrap":
+                self.add_marker("docker")
 
     def runtest(self) -> None:
         """Ask the check; its result goes into the report's properties."""
         __tracebackhide__ = True
         session = session_of(self.config)
         try:
-            task, result = session.ask(self.source.slug, self.source.make, self.check)
+            task, result, known = session.ask(self.source.slug, self.source.make, self.check)
         except PrerequisiteError as error:
             if session.strict:
                 raise
             pytest.skip(f"{error.message} ({error.hint})")
-        self._note(task, result)
+        self._note(task, result, known)
         if result.outcome == "skipped":
             pytest.skip(result.why)
         if result.outcome == "fail" or (result.outcome == "error" and session.strict):
@@ -134,13 +136,14 @@ class CheckItem(pytest.Item):
         if result.outcome == "error":
             pytest.skip(f"undecided: {result.why}")
 
-    def _note(self, task: Task, result: CheckResult) -> None:
+    def _note(self, task: Task, result: CheckResult, known: dict[str, str]) -> None:
         self.user_properties += [
             ("check", result.check),
             ("outcome", result.outcome),
             ("seconds", f"{result.seconds:.3f}"),
             ("task_digest", task.digests.task),
             ("verifier_digest", task.digests.verifier),
+            *known.items(),
             ("envsdk_slug", task.slug),
             ("envsdk_result", result.model_dump_json()),
         ]

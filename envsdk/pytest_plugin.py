@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from envsdk.pytest_session import CheckSession, RunVerifier, TaskSandbox
+    from envsdk.pytest_session import CheckSession, FakeBoxes, RunVerifier, TaskSandbox
 
 TASK_FILE = "task.toml"
 MARKERS = (
     "task_check: one check of one task's verifier (envsdk)",
     "sandbox: needs a sandbox back end (envsdk)",
+    "docker: its sandbox may be a Docker container (envsdk)",
 )
 _GROUP = "envsdk"
 
@@ -166,6 +167,14 @@ def task_sandbox(_envsdk_session: CheckSession) -> Iterator[TaskSandbox]:
     boxes = TaskSandbox(_envsdk_session)
     yield boxes
     boxes.close()
+
+
+@pytest.fixture
+def fake_sandbox(_envsdk_session: CheckSession) -> FakeBoxes:
+    """Call ``fake_sandbox(files={...}, replies={command: output})``: a box in memory that runs nothing."""
+    from envsdk.pytest_session import FakeBoxes
+
+    return FakeBoxes(_envsdk_session)
 
 
 def _declares(path: Path, config: pytest.Config) -> bool:

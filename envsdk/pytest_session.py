@@ -22,6 +22,7 @@ from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Scene, Stage
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider
+from envsdk.sandboxes.memory import MemorySandbox, Replies
 from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
 from envsdk.verifying.verdict import Verdict
@@ -34,7 +35,7 @@ class CheckSession:
 
     def __init__(self, config: pytest.Config) -> None:
         self.strict = bool(config.getoption("--envsdk-strict") or config.getini("envsdk_strict"))
-        self._sandbox = config.getoption("--task-sandbox") or config.getini("envsdk_sandbox") or None
+        self._sandbox = sandbox_name(config) or None
         self._repeats = config.getoption("--task-repeat") or int(config.getini("envsdk_repeat"))
         self._runner = asyncio.Runner()
         self._folder = Path(tempfile.mkdtemp(prefix="envsdk-pytest-"))
@@ -47,8 +48,8 @@ class CheckSession:
         """The result of a coroutine, on this session's loop."""
         return self._runner.run(work)
 
-    def ask(self, slug: str, make: Callable[[Path], Task], check: Check) -> tuple[Task, CheckResult]:
-        """One check of one task.
+    def ask(self, slug: str, make: Callable[[Path], Task], check: Check) -> tuple[Task, CheckResult, dict[str, str]]:
+        """One check of one task, and what is known of its image and of the oracle's reward by then.
 
         Raises:
             PrerequisiteError: the task needs a sandbox and none can run here.
@@ -57,7 +58,8 @@ class CheckSession:
         if slug not in self._tasks:
             self._tasks[slug] = make(self._folder / str(len(self._tasks)) / slug)
         task = self._tasks[slug]
-        return task, self.run(ask_check(check, self._stage_of(slug, task)))
+        stage = self._stage_of(slug, task)
+        return task, self.run(ask_check(check, stage)), stage.known()
 
     def provider_for(self, task: Task) -> SandboxProvider | None:
         """The back end, opened once, where the task needs one. Raises `PrerequisiteError`."""
@@ -87,6 +89,11 @@ class CheckSession:
             self.run(self._provider.close())
         self._runner.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def sandbox_name(config: pytest.Config) -> str:
+    """The back end that was asked for; empty for the first that works."""
+    return str(config.getoption("--task-sandbox") or config.getini("envsdk_sandbox") or "")
 
 
 _KEY = pytest.StashKey[CheckSession]()
@@ -144,23 +151,27 @@ async def _verdict(stage: Stage, scene: Scene) -> Verdict:
 
 
 class Box:
-    """A sandbox for ordinary tests: the protocol's methods without ``await``."""
+    """A sandbox for ordinary tests: the protocol's methods without ``await``.
+
+    Attributes:
+        sandbox: the sandbox itself, for what is written for the protocol.
+    """
 
     def __init__(self, session: CheckSession, box: Sandbox) -> None:
         self._session = session
-        self._box = box
+        self.sandbox = box
 
     def exec(self, command: str, *, user: str | None = None, timeout_s: float = 60.0) -> ExecResult:
         """The end of one command."""
-        return self._session.run(self._box.exec(command, user=user, timeout_s=timeout_s))
+        return self._session.run(self.sandbox.exec(command, user=user, timeout_s=timeout_s))
 
     def read(self, path: str) -> bytes:
         """A file's content. Raises `SandboxError` where there is none."""
-        return self._session.run(self._box.read(path))
+        return self._session.run(self.sandbox.read(path))
 
     def write(self, path: str, data: bytes, *, user: str | None = None) -> None:
         """Write a file."""
-        self._session.run(self._box.write(path, data, user=user))
+        self._session.run(self.sandbox.write(path, data, user=user))
 
 
 class TaskSandbox:
@@ -179,3 +190,17 @@ class TaskSandbox:
     def close(self) -> None:
         """Close every box."""
         self._session.run(self._open.aclose())
+
+
+class FakeBoxes:
+    """The fixture ``fake_sandbox``: boxes in memory, for tests that need no container."""
+
+    def __init__(self, session: CheckSession) -> None:
+        self._session = session
+
+    def __call__(self, *, files: Mapping[str, bytes] | None = None, replies: Replies | None = None) -> Box:
+        """A box that holds ``files`` and answers commands by ``replies``.
+
+        A command without an answer raises `SandboxError`.
+        """
+        return Box(self._session, MemorySandbox(files=files, replies=replies))

@@ -221,6 +221,14 @@ class Stage:
             self._usual_s = max(_PATIENCE_S, _PATIENCE_TIMES * run.verdict.seconds)
         return run
 
+    def known(self) -> dict[str, str]:
+        """What is known without asking anything more: the image's reference, the oracle's reward."""
+        run = self._oracle.result() if self._oracle is not None and _succeeded(self._oracle) else None
+        found = {"image": self._image}
+        if run is not None and run.verdict.reward is not None:
+            found["oracle_reward"] = f"{run.verdict.reward:g}"
+        return {name: value for name, value in found.items() if value}
+
     async def passing_oracle(self) -> OracleRun | None:
         """The oracle's run where it earned the full reward, else `None`."""
         run = await self.oracle()
@@ -352,6 +360,10 @@ class Stage:
         self.runs += 1
         self.verify_s += verdict.seconds
         return verdict
+
+
+def _succeeded(task: asyncio.Task[Any]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
 
 
 async def oracle_scene(stage: Stage) -> Scene:
