@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -117,14 +118,21 @@ def append_lines(
 def read_line(line: bytes | str, *, which: str) -> EpisodeRecord | Rejected:
     """One ledger line as a record, or why it is none."""
     try:
-        return EpisodeRecord.model_validate(json.loads(line, parse_constant=_no_constant))
+        if _SUSPECT.search(line if isinstance(line, bytes) else line.encode(errors="replace")):
+            json.loads(line, parse_constant=_no_constant)
+        return EpisodeRecord.model_validate_json(line)
     except _NotANumberError as error:
         return Rejected(which, "not_a_number", f"holds {error}, which is no JSON number")
     except ValidationError as error:
         first = error.errors()[0]
-        return Rejected(which, "invalid_record", f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        where = ".".join(map(str, first["loc"]))
+        return Rejected(which, "invalid_record", f"{where}: {first['msg']}" if where else f"is no JSON: {first['msg']}")
     except (ValueError, RecursionError) as error:
         return Rejected(which, "invalid_record", f"is no JSON: {error}")
+
+
+# The validator's own parser is fast and reads these words as numbers; only a line that holds one is read twice.
+_SUSPECT = re.compile(rb"NaN|Infinity")
 
 
 class _NotANumberError(ValueError):

@@ -198,3 +198,38 @@ def test_an_upload_cut_off_in_the_middle_is_finished_by_sending_it_again(sqlite_
 def test_a_line_that_is_deeply_nested_is_no_record():
     rejected = read_line("[" * 100_000, which="line 1")
     assert rejected.code == "invalid_record"
+
+
+@pytest.mark.parametrize(
+    ("field", "code"),
+    [
+        ('"reward": NaN', "not_a_number"),
+        ('"reward": -Infinity', "not_a_number"),
+        ('"reward": 1e999', "not_a_number"),
+        ('"reward": "NaN"', "not_a_number"),
+        ('"reward": "\\ud800"', "invalid_record"),
+    ],
+)
+def test_a_reward_that_is_no_number_is_rejected_whatever_it_hides_in(registry, task, make_record, field, code):
+    line = make_record(task, True).model_dump_json().replace('"reward":1.0', field, 1)
+    result = append_lines(registry.database, [line, make_record(task, True).model_dump_json()])
+    assert (result.accepted, [r.code for r in result.rejected]) == (1, [code])
+
+
+@pytest.mark.parametrize("text", ["NaN", "Infinity is a word", "\\ud83d\\ude00"])
+def test_words_that_look_like_no_number_are_text(registry, task, make_record, text):
+    line = make_record(task, True, group_id="here").model_dump_json().replace('"here"', f'"{text}"')
+    assert append_lines(registry.database, [line]).accepted == 1
+
+
+def test_a_lone_half_of_a_character_rejects_its_line_and_no_other(registry, task, make_record):
+    line = make_record(task, True, group_id="here").model_dump_json().replace('"here"', '"\\ud800"')
+    result = append_lines(registry.database, [line, make_record(task, True).model_dump_json()])
+    assert (result.accepted, [(r.which, r.code) for r in result.rejected]) == (1, [("line 1", "invalid_record")])
+
+
+@pytest.mark.parametrize("line", ["", "   ", "\n", "null", "[]", "3", '"x"', "{}", b"\xff\xfe", "{" * 5_000])
+def test_a_line_that_is_no_episode_is_named_or_passed_over(registry, task, line):
+    result = append_lines(registry.database, [line])
+    assert result.accepted == 0
+    assert len(result.rejected) == (1 if line.strip() else 0)
