@@ -32,6 +32,28 @@ class SetEntry:
     verifier_digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class RevisionLine:
+    """One revision in a list: its reference ``NAME@NUMBER``, what it holds, and the query that it was pinned from."""
+
+    reference: str
+    tasks: int
+    query: str
+    digest: str
+    created_at: float
+
+
+def list_revisions(session: Session) -> list[RevisionLine]:
+    """Every revision that was not deleted: sets by name, the newest revision first."""
+    rows = session.execute(
+        select(TaskSet.name, SetRevision)
+        .join(TaskSet, TaskSet.id == SetRevision.set_id)
+        .where(SetRevision.deleted_at.is_(None))
+        .order_by(TaskSet.name, SetRevision.number.desc())
+    )
+    return [RevisionLine(f"{name}@{one.number}", one.size, one.query, one.digest, one.created_at) for name, one in rows]
+
+
 def set_digest(items: Iterable[SetEntry]) -> str:
     """The digest of a set of items, whatever their order."""
     return sha256_hex(canonical(sorted([item.task_digest, item.verifier_digest] for item in items)))

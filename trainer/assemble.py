@@ -41,6 +41,7 @@ from trainer.recovery import LoopState, beginning, recover
 from trainer.run_dir import TASKS, RunDir
 from trainer.sampler import Sampler
 from trainer.uploader import Uploader
+from trainer.waiting import told
 from trainer.weights import WeightPublisher
 
 Say = Callable[[str], None]
@@ -71,8 +72,8 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         activity = Activity()
         learner = LearnerThread(activity)
         closing.callback(learner.close)
-        say("starting the engine and the learner")
-        policy, _ = await asyncio.gather(
+        say("starting the engine and the learner (on a CPU some tens of seconds)")
+        starting = asyncio.gather(
             start_policy(
                 model_dir,
                 engine=config.engine,
@@ -81,6 +82,8 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
             ),
             learner.start(partial(_make_learner, model_dir, config)),
         )
+        policy, _ = await told(starting, say, lambda: "still starting")
+        say("engine and learner are up")
         closing.push_async_callback(policy.close)
         kinds = await build_images(tasks, ConversationAgent(policy), provider, say=say)
         warming = asyncio.create_task(keep_warm(kinds, provider, boxes=config.group_size, say=say), name="warm boxes")

@@ -51,6 +51,23 @@ def write_task(
             (codes ``no_oracle``, ``params_mismatch``, ``no_source``); ``dest`` is taken.
         SpecError: the result is no valid task.
     """
+    try:
+        return _written(declaration, draw, dest, slug=slug, level=level, seed=seed)
+    except UsageError as error:
+        # A file declares many: whose fault it is, an author must be told by the task's name.
+        error.where = slug if error.where in {"", slug} else f"{slug}: {error.where}"
+        raise
+
+
+def _written(
+    declaration: Declaration,
+    draw: Draw,
+    dest: Path,
+    *,
+    slug: str,
+    level: Mapping[str, Scalar] | None,
+    seed: int | None,
+) -> Task:
     agent = draw.agent or declaration.agent
     artifacts = declaration.artifacts or ((ANSWER_PATH,) if agent.protocol in {"answer", "command"} else ())
     spec = TaskSpec(

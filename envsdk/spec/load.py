@@ -24,9 +24,12 @@ from envsdk.spec.problems import Problem, from_validation, spec_error
 from envsdk.spec.rules import check_files, check_spec, check_toml, parse_toml
 from envsdk.spec.tables import TaskToml
 
+_SAID = 5
+"""Problems of one directory that a message spells out; all of them are in the record."""
+
 
 class Rejected(Frozen):
-    """A directory that is no valid task, with every problem; ``code`` and ``why`` are the first one's."""
+    """A directory that is no valid task, with every problem: ``code`` is the first one's, ``why`` says them all."""
 
     path: str
     code: str
@@ -35,9 +38,11 @@ class Rejected(Frozen):
 
 
 def rejection(path: str, error: EnvsdkError) -> Rejected:
-    """What kept a task out, as a record: the error's first problem where it lists several."""
+    """What kept a task out, as a record: file, field and hint of each problem where the error lists some."""
     problems = error.problems if isinstance(error, SpecError) else ()
-    why = problems[0].get("message", error.message) if problems else error.message
+    said = [str(Problem.model_validate(problem)) for problem in problems[:_SAID]]
+    more = [f"and {len(problems) - _SAID} more"] if len(problems) > _SAID else []
+    why = "; ".join(said + more) or error.message + (f" ({error.hint})" if error.hint else "")
     return Rejected(path=path, code=error.code, why=why, problems=problems)
 
 

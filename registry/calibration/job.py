@@ -45,6 +45,7 @@ async def calibrate_query(
     """
     items, _ = candidates(registry, q)
     async with AsyncExitStack() as closing:
+        warn(f"starting {policy}")
         opened = open_policy(policy)
         closing.push_async_callback(opened.close)
         provider: SandboxProvider | None = None

@@ -22,6 +22,7 @@ from registry.cli import (
     refresh,
     save,
     serve,
+    sets,
     show,
     token,
     work,
@@ -33,6 +34,7 @@ app.command()(query.query)
 app.command()(show.show)
 app.command()(save.save)
 app.command()(pin.pin)
+app.command()(sets.sets)
 app.command()(diff.diff)
 app.command()(drift.drift)
 app.command()(ingest.ingest)

@@ -82,6 +82,7 @@ async def _evaluate(
     from trainer import task_set as sets
     from trainer.engines.policy import open_policy
     from trainer.evaluate import evaluate as run_evaluation
+    from trainer.waiting import told
 
     say = Lines()
     with tempfile.TemporaryDirectory(prefix="envsdk-eval-") as folder, open_registry(registry or None) as client:
@@ -100,11 +101,14 @@ async def _evaluate(
             done.append(record)
             if out is not None:
                 append_row(out, record.model_dump(mode="json"), fsync=False)
-            if len(done) % 64 == 0:
-                say(f"{len(done)} of {len(tasks) * n} episodes")
 
+        def standing() -> str:
+            return f"{len(done)} of {len(tasks) * n} episodes" if done else "still starting"
+
+        say("starting the engine (on a CPU some tens of seconds)")
         try:
-            found = await run_evaluation(tasks, run, n=n, concurrency=concurrency, seed=seed, on_end=ended)
+            work = run_evaluation(tasks, run, n=n, concurrency=concurrency, seed=seed, on_end=ended)
+            found = await told(work, say, standing)
         finally:
             await policy.close()
             await provider.close()

@@ -110,6 +110,20 @@ def test_pin_writes_a_lock_and_diff_tells_revisions_apart(run, filled, url, tmp_
     assert ([one["slug"] for one in answer["added"]], answer["removed"], answer["kept"]) == (["draft"], [], 1)
 
 
+def test_sets_lists_every_revision_the_newest_first(run, filled, url, make_report, make_task):
+    assert run("sets", "--json")[1]["revisions"] == []
+    first = run("pin", "status:learnable", "--name", "set", "--json")[1]
+    with LocalRegistry(url) as registry:
+        registry.push([], [make_report(make_task("draft"))])
+    run("pin", "verifier:checked", "--name", "set", "--json")
+    found = run("sets", "--json")[1]["revisions"]
+    assert [(one["reference"], one["tasks"], one["query"]) for one in found] == [
+        ("set@2", 2, "verifier:checked"),
+        ("set@1", 1, "status:learnable"),
+    ]
+    assert found[1]["digest"] == first["digest"]
+
+
 def test_pinning_what_may_not_enter_is_bad(run, filled):
     code, answer = run("pin", "status:draft", "--json")
     assert (code, [(one["code"], one["where"]) for one in answer["errors"]]) == (1, [("empty_query", "status:draft")])

@@ -149,5 +149,13 @@ def test_a_file_says_which_tasks_it_has(two: str, tmp_path: Path, name: str, cod
     assert said in caught.value.hint
 
 
+def test_a_draw_that_cannot_be_written_names_its_task(tmp_path: Path) -> None:
+    path = tmp_path / "misfit.py"
+    path.write_text(TWO.replace('instruction="One?", ', 'instruction="One?", params={"size": 3}, '))
+    with pytest.raises(UsageError) as caught:
+        one_task(f"{path}::alone", tmp_path / "out")
+    assert (caught.value.code, caught.value.where) == ("params_mismatch", "alone: right")
+
+
 def test_bundled_families_are_found_by_entry_point() -> None:
     assert {"upper-word", "shell-line", "file-chores", "fix-function", "ledger-api"} <= set(registered_families())
