@@ -6,8 +6,9 @@ TOML the settings stand in the table ``[train]``, and `envsdk.config` says which
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ class TrainConfig(Frozen):
     concurrency: int = Field(default=64, ge=1)
     refills: int = Field(default=2, ge=0)
     checkpoint_every: int = Field(default=10, ge=1)
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=1 << 32)
     sandbox: str = Field(default="", pattern="^(docker|bubblewrap|)$")
     registry: str = ""
     engine: EngineOptions = EngineOptions()
@@ -93,15 +94,25 @@ def resolve(flags: Mapping[str, Any], *, config: Path | None = None) -> Resolved
         for name, value in settings.items():
             values[name], origins[name] = value, origin
     try:
-        return Resolved(TrainConfig.model_validate(_nest(values)), origins)
+        config = TrainConfig.model_validate(_nest(values))
     except ValidationError as error:
-        problems = tuple(_problem(dict(entry), origins) for entry in error.errors())
-        raise SpecError(
-            "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems),
-            problems=problems,
-            code="invalid_config",
-            hint="envsdk train --dry-run shows every setting and where it came from",
-        ) from error
+        raise _invalid([_problem(dict(entry), origins) for entry in error.errors()]) from error
+    if endless := [
+        {"field": name, "value": repr(value), "problem": "is not finite", "where": origins.get(name, "default")}
+        for name, value in flatten(config.model_dump()).items()
+        if isinstance(value, float) and not math.isfinite(value)
+    ]:
+        raise _invalid(endless)
+    return Resolved(config, origins)
+
+
+def _invalid(problems: Sequence[dict[str, str]]) -> SpecError:
+    return SpecError(
+        "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems),
+        problems=tuple(problems),
+        code="invalid_config",
+        hint="envsdk train --dry-run shows every setting and where it came from",
+    )
 
 
 def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -120,7 +131,10 @@ def _files(config: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
         raise UsageError("no such configuration file", code="no_config", where=str(config))
     given = [] if config is None else [(config, read_settings(config))]
     for path, tables in [*settings_files(), *given]:
-        yield str(path), flatten(tables.get("train", {}))
+        table = tables.get("train", {})
+        if not isinstance(table, dict):
+            raise SpecError("[train] is no table", code="invalid_config", where=str(path), hint="write [train]")
+        yield str(path), flatten(table)
 
 
 def _environment() -> dict[str, Any]:
@@ -135,7 +149,10 @@ def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
         *tables, last = name.split(".")
         table = nested
         for part in tables:
-            table = table.setdefault(part, {})
+            inner = table.setdefault(part, {})
+            if not isinstance(inner, dict):  # steps.x beside steps: left whole, to be refused with the rest
+                inner = table[part] = {"": inner}
+            table = inner
         table[last] = value
     return nested
 

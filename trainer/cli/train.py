@@ -12,6 +12,7 @@ import typer
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, emit
 from envsdk.errors import EnvsdkError, UsageError
+from trainer.claim import claimed
 from trainer.cli.console import Lines
 from trainer.config import Resolved, TrainConfig, resolve
 from trainer.run_dir import CONFIG, RunDir
@@ -40,7 +41,12 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
     """
     flags: dict[str, Any] = {"query": query, "model": model, "steps": steps, "learner.lr": lr, "seed": seed}
     flags |= dict(_setting(text) for text in settings or [])
+    if not name or name in {".", "..", "latest"} or "/" in name:
+        raise UsageError(f"{name!r} is no run's name", code="bad_run_name", hint="one word: --name first")
     path = runs / name
+    if resume and not (path / CONFIG).is_file():
+        hint = "--name and --runs say which; without --resume a new run is started"
+        raise UsageError("there is no run to go on with", code="no_run", where=str(path), hint=hint)
     resolved = resolve(flags, config=path / CONFIG if resume else config)
     if dry_run:
         emit(success(settings=resolved.config, origins=resolved.origins), as_json=as_json, text=_listing(resolved))
@@ -59,12 +65,13 @@ async def _train(config: TrainConfig, path: Path, *, resume: bool) -> dict[str, 
 
     if not config.query:
         raise UsageError("no tasks to train on: the query is empty", code="no_query", hint="--query 'status:learnable'")
-    run = RunDir.open(path) if resume else RunDir.create(path, config, model=config.model)
-    try:
-        return asdict(await run_training(config, run, say=Lines()))
-    except EnvsdkError:
-        run.discard_unstarted()
-        raise
+    with claimed(path):
+        run = RunDir.open(path) if resume else RunDir.create(path, config, model=config.model)
+        try:
+            return asdict(await run_training(config, run, say=Lines()))
+        except EnvsdkError:
+            run.discard_unstarted()
+            raise
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import Field
+
 from envsdk.episode.record import VersionSpan
 from envsdk.errors import EngineError, PrerequisiteError
 from envsdk.frozen import Frozen
@@ -35,13 +37,13 @@ class EngineOptions(Frozen):
         compile: let vLLM compile the model. On a CPU that costs 100 s of start for 1.2x: not on a short run.
     """
 
-    max_model_len: int = 2048
-    max_concurrent: int = 64
-    kv_cache_gib: int = 2
-    threads: str = ""
+    max_model_len: int = Field(default=2048, ge=16)
+    max_concurrent: int = Field(default=64, ge=1)
+    kv_cache_gib: int = Field(default=2, ge=1)
+    threads: str = Field(default="", pattern=r"^([0-9]+([,-][0-9]+)*)?$")
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
     compile: bool = False
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=1 << 32)
 
 
 class VllmEngine:

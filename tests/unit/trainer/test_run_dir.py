@@ -89,3 +89,43 @@ def test_discarding_a_run_leaves_the_link_to_a_newer_one(tmp_path: Path) -> None
     RunDir.create(tmp_path / "b", TrainConfig())
     older.discard_unstarted()
     assert (tmp_path / "latest").readlink() == Path("b")
+
+
+@pytest.mark.parametrize(
+    "left", [[], [".lock"], [".lock", "config.toml"], [".lock", "config.toml", ".run.json.partial"]]
+)
+def test_what_a_kill_before_the_first_status_left_is_taken_over(tmp_path: Path, left: list[str]) -> None:
+    (tmp_path / "a").mkdir()
+    for name in left:
+        (tmp_path / "a" / name).write_text("")
+    assert RunDir.create(tmp_path / "a", TrainConfig()).facts["status"] == "running"
+
+
+def test_a_directory_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match=r"notes\.txt") as caught:
+        RunDir.create(tmp_path, TrainConfig())
+    assert caught.value.code == "bad_run_dir"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_reopened_run_is_never_discarded(tmp_path: Path) -> None:
+    RunDir.create(tmp_path / "a", TrainConfig())
+    RunDir.open(tmp_path / "a").discard_unstarted()
+    assert (tmp_path / "a" / "run.json").exists()
+
+
+@pytest.mark.parametrize("damaged", [b"{", b"[]", b"", b"\xff", b"null"])
+def test_facts_that_cannot_be_read_are_an_error_with_its_code(tmp_path: Path, damaged: bytes) -> None:
+    RunDir.create(tmp_path / "a", TrainConfig())
+    (tmp_path / "a" / "run.json").write_bytes(damaged)
+    with pytest.raises(StoreError) as caught:
+        RunDir.open(tmp_path / "a")
+    assert caught.value.code == "corrupt_run"
+
+
+def test_a_file_in_a_runs_place_holds_no_run(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    with pytest.raises(UsageError) as caught:
+        RunDir.open(tmp_path / "a")
+    assert caught.value.code == "no_run"

@@ -10,6 +10,7 @@ import pytest
 
 from envsdk.cli.app import run
 from tests.fakes.learner import fake_run
+from trainer.claim import claimed
 from trainer.config import TrainConfig
 from trainer.loop import run_steps
 from trainer.run_dir import RunDir
@@ -41,7 +42,20 @@ def test_a_dry_run_shows_every_setting_with_its_origin_and_starts_nothing(capsys
         (["train"], "no_query"),
         (["train", "--query", "x", "--steps", "0"], "invalid_config"),
         (["train", "--query", "x", "--set", "steps"], "bad_setting"),
-        (["train", "--name", "nothing", "--resume"], "no_config"),
+        (["train", "--query", "x", "--set", "steps.x=1"], "invalid_config"),
+        (["train", "--query", "x", "--set", "engine=3"], "invalid_config"),
+        (["train", "--query", "x", "--set", "learner.lr=inf"], "invalid_config"),
+        (["train", "--query", "x", "--set", "learner.lr=nan"], "invalid_config"),
+        (["train", "--query", "x", "--set", "learner.correction.hi=inf"], "invalid_config"),
+        (["train", "--query", "x", "--set", "engine.kv_cache_gib=0"], "invalid_config"),
+        (["train", "--query", "x", "--set", "engine.threads=x"], "invalid_config"),
+        (["train", "--query", "x", "--set", "seed=-1"], "invalid_config"),
+        (["train", "--query", "x", "--set", "seed=99999999999999999999"], "invalid_config"),
+        (["train", "--query", "x", "--name", ""], "bad_run_name"),
+        (["train", "--query", "x", "--name", ".."], "bad_run_name"),
+        (["train", "--query", "x", "--name", "../elsewhere"], "bad_run_name"),
+        (["train", "--query", "x", "--name", "latest"], "bad_run_name"),
+        (["train", "--name", "nothing", "--resume"], "no_run"),
         (["train", "--config", "nowhere.toml"], "no_config"),
         (["eval"], "usage"),
         (["eval", "--query", "a", "--set", "b@1"], "usage"),
@@ -52,6 +66,39 @@ def test_a_dry_run_shows_every_setting_with_its_origin_and_starts_nothing(capsys
 def test_a_mistake_is_a_usage_error_with_its_code(arguments: list[str], code: str, capsys) -> None:
     assert run([*arguments, "--json"]) == 2
     assert envelope(capsys)["errors"][0]["code"] == code
+
+
+@pytest.mark.parametrize("text", ["train = 5\n", "[train.steps]\nx = 1\n", "[train]\nengine = 5\n", "[train\n"])
+def test_a_settings_file_of_the_wrong_shape_is_a_usage_error(text: str, capsys, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text(text)
+    assert run(["train", "--dry-run", "--config", "bad.toml", "--json"]) == 2
+    assert envelope(capsys)["errors"][0]["code"] in {"invalid_config", "bad_config"}
+
+
+def test_what_lies_in_a_directory_that_is_no_run_is_never_touched(capsys, tmp_path: Path) -> None:
+    work = tmp_path / "runs" / "mine" / "work.txt"
+    work.parent.mkdir(parents=True)
+    work.write_text("mine")
+    assert run(["train", "--query", "tag:nothing", "--name", "mine", "--json"]) == 2
+    assert envelope(capsys)["errors"][0]["code"] == "bad_run_dir"
+    assert work.read_text() == "mine"
+
+
+def test_a_resume_that_fails_removes_nothing(capsys, tmp_path: Path) -> None:
+    path = RunDir.create(tmp_path / "runs" / "mine", TrainConfig(query="tag:nothing")).path
+    (path / "checkpoints").mkdir()
+    assert run(["train", "--name", "mine", "--resume", "--json"]) == 1
+    assert envelope(capsys)["errors"][0]["code"] == "empty_query"
+    assert (path / "checkpoints").is_dir()
+    assert (path / "run.json").is_file()
+
+
+def test_a_directory_in_use_is_refused_and_left_alone(capsys, tmp_path: Path) -> None:
+    path = RunDir.create(tmp_path / "runs" / "mine", TrainConfig(query="tag:nothing")).path
+    with claimed(path):
+        assert run(["train", "--name", "mine", "--resume", "--json"]) == 2
+    assert envelope(capsys)["errors"][0]["code"] == "run_in_use"
+    assert json.loads((path / "run.json").read_text())["status"] == "running"
 
 
 def test_a_query_that_matches_nothing_is_exit_one_and_leaves_no_run_behind(capsys, tmp_path: Path) -> None:
