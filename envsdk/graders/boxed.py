@@ -3,6 +3,7 @@ r"""The last ``\boxed{..}`` of a text against a content."""
 from __future__ import annotations
 
 from envsdk.graders.latex import last_box, normal_form, read_value
+from envsdk.graders.number import same_ratio
 from envsdk.graders.verdict import Verdict, judged, unreadable_truth
 
 
@@ -25,4 +26,4 @@ def boxed(candidate: str, truth: str) -> Verdict:
     if got == want:
         return "correct"
     left, right = read_value(got), read_value(want)
-    return judged(left is not None and left == right)
+    return judged(left is not None and right is not None and same_ratio(left, right))

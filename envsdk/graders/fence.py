@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from envsdk.graders.verdict import WHITE_SPACE
 
-_FENCE = re.compile(r"(?P<fence>`{3,}|~{3,})[^\n`]*\n(?P<inside>.*?)(?P=fence)", re.DOTALL)
+_SHORTEST = 3
 
 
 def without_fence(text: str) -> str:
     """The text stripped, and without the one fence around the whole of it, if there is one."""
     bare = text.strip(WHITE_SPACE)
-    match = _FENCE.fullmatch(bare)
-    if match is None or (match["inside"] and not match["inside"].endswith("\n")):
+    first, newline, rest = bare.partition("\n")
+    length = len(first) - len(first.lstrip(bare[:1]))
+    fence = first[:length]
+    if not newline or length < _SHORTEST or fence[0] not in "`~" or "`" in first[length:] or not rest.endswith(fence):
         return bare
-    return match["inside"].strip(WHITE_SPACE)
+    inside = rest[: len(rest) - length]
+    return bare if inside and not inside.endswith("\n") else inside.strip(WHITE_SPACE)

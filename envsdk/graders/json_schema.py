@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from envsdk.graders.fence import without_fence
@@ -91,7 +91,9 @@ def _divides(step: int | Decimal, value: int | Decimal) -> bool:
     if one is None or other is None:
         return False
     shift = one.value.exponent - other.value.exponent
-    if shift >= 0:
-        return one.value.digits * pow(10, shift, abs(other.value.digits)) % other.value.digits == 0
-    # No factor of ten is left in the digits, so that nothing but zero is a multiple of more of them.
-    return one.value.digits == 0
+    if shift < 0:
+        # No factor of ten is left in the digits, so that nothing but zero is a multiple of more of them.
+        return not one.value.digits
+    rest = Context(prec=one.value.width + 1).remainder(one.value.digits, other.value.digits)
+    unit = abs(int(other.value.digits))
+    return int(rest) * pow(10, shift, unit) % unit == 0

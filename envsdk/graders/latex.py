@@ -3,9 +3,8 @@ r"""Boxes in LaTeX text: the content of the last ``\boxed{..}`` and the one form
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 
-from envsdk.graders.number import MINUS_SIGN, WHOLE_DIGITS
+from envsdk.graders.number import MINUS_SIGN, WHOLE_DIGITS, Number, read_number
 from envsdk.graders.verdict import WHITE_SPACE
 
 _BOX = re.compile(r"\\boxed\s*\{")
@@ -39,11 +38,14 @@ def normal_form(content: str) -> str:
     return flat.removesuffix(".").strip("$")
 
 
-def read_value(normal: str) -> Fraction | None:
-    r"""The number that a normal form is: integer, decimal, ``a/b`` or ``\frac``; `None` for anything else."""
+def read_value(normal: str) -> tuple[Number, Number] | None:
+    r"""The number that a normal form is: integer, decimal, ``a/b`` or ``\frac``; `None` for anything else.
+
+    Two numbers, the second not 0: their ratio.
+    """
     text = normal.replace(MINUS_SIGN, "-").replace("{,}", ",")
     if _DECIMAL.fullmatch(text):
-        return Fraction(text.replace(",", ""))
+        return _ratio("", text.removesuffix("."), "1")
     if match := _RATIO.fullmatch(text):
         return _ratio(match["sign"], match["over"], match["under"])
     if match := _FRAC.fullmatch(text):
@@ -51,11 +53,11 @@ def read_value(normal: str) -> Fraction | None:
     return None
 
 
-def _ratio(sign: str, over: str, under: str) -> Fraction | None:
-    if int(under) == 0:
+def _ratio(sign: str, over: str, under: str) -> tuple[Number, Number] | None:
+    first, second = read_number(over), read_number(under)
+    if first is None or second is None or not second.value.digits:
         return None
-    value = Fraction(int(over), int(under))
-    return -value if sign == "-" else value
+    return -first.value if sign == "-" else first.value, second.value
 
 
 def _closing(text: str, start: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Literal
 
 from envsdk.errors import UsageError
@@ -9,7 +10,7 @@ from envsdk.graders.number import Number, Reading, from_option, read_number, wit
 from envsdk.graders.verdict import WHITE_SPACE, Verdict, judged, unreadable_truth
 
 _DRESSING = "*_()[]\"'`:;,!?\u201c\u201d\u2018\u2019\u00ab\u00bb"
-_HUNDREDTH = Number(1, -2)
+_HUNDREDTH = Number(Decimal(1), -2)
 
 
 def numeric(

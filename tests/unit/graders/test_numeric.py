@@ -13,7 +13,7 @@ from envsdk.errors import UsageError, VerifierError
 from envsdk.graders.number import Number, normal, read_number, sign_of_sum, within
 from envsdk.graders.numeric import numeric
 
-NUMBERS = st.builds(normal, st.integers(-(10**6), 10**6), st.integers(-8, 8))
+NUMBERS = st.builds(normal, st.integers(-(10**6), 10**6).map(str), st.integers(-8, 8))
 
 
 def fraction(number: Number) -> Fraction:
