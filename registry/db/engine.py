@@ -39,7 +39,9 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A session that sees one consistent state and is rolled back at the end."""
-        with _as_store_errors(self.engine), Session(self.engine) as session:
+        # SQLite's transactions do so anyhow; PostgreSQL's see whatever was committed before each statement.
+        engine = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
+        with _as_store_errors(self.engine), Session(engine) as session:
             yield session
 
     @contextmanager

@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import ScalarSelect, func, select
 from sqlalchemy.orm import Session
 
 from registry.db import Item, Standing
@@ -86,13 +86,18 @@ def run_query(
         return Page((), None, 0, more=False)
     after, given = _read_cursor(cursor, query)
     room = size if query.limit is None else min(size, query.limit - given)
-    rows = session.execute(_details(selection, room + 1, after)).all() if room > 0 else []
+    bound = COUNT_TO + 1 if query.limit is None else min(query.limit, COUNT_TO + 1)
+    rows = session.execute(_details(selection, room + 1, after, bound)).all() if room > 0 else []
     items = tuple(_item(row, selection.policy) for row in rows[:room])
     done = len(rows) <= room or (query.limit is not None and given + room >= query.limit)
     following = None if done else _cursor(query, rows[room - 1], given + room)
-    # A first page that is the last has counted itself.
-    whole = cursor is None and following is None
-    total = len(items) if whole else _total(session, selection, exact=exact_total, limit=query.limit)
+    if exact_total:
+        total: int | None = _exact(session, selection, query.limit)
+    elif cursor is None and following is None:
+        total = len(items)  # a first page that is the last has counted itself
+    else:
+        total = rows[0].bounded if rows else session.scalar(select(_count(selection, bound)))
+        total = None if total is None or total > COUNT_TO else total
     return Page(items, following, total, more=total is None)
 
 
@@ -114,14 +119,15 @@ _SHOWN = (
 )
 
 
-def _details(selection: Selection, size: int, after: tuple[Any, int] | None) -> Any:
+def _details(selection: Selection, size: int, after: tuple[Any, int] | None, bound: int) -> Any:
+    """One page's rows, each with the number of all matches up to ``bound``: one question to the database, not two."""
     found = selection.page(size, after).subquery()
     mine = (_STANDING.c.lineage_id == selection.lineage_id) & (_STANDING.c.item_id == found.c.item_id)
     # Outer joins, though every row has its partners: SQLite keeps their order, and may start from the wrong end of
     # inner ones.
     keys = (found.c.sort_value, found.c.item_id)
     return (
-        select(found.c.sort_value, *_SHOWN)
+        select(found.c.sort_value, *_SHOWN, _count(selection, bound).label("bounded"))
         .select_from(found)
         .outerjoin(_ITEM, _ITEM.c.id == found.c.item_id)
         .outerjoin(_STANDING, mine)
@@ -151,13 +157,13 @@ def _item(row: Any, policy: str) -> QueryItem:
     )
 
 
-def _total(session: Session, selection: Selection, *, exact: bool, limit: int | None) -> int | None:
-    if exact:
-        found = session.scalar(select(func.count()).select_from(selection.ids.subquery())) or 0
-        return found if limit is None else min(found, limit)
-    bound = COUNT_TO + 1 if limit is None else min(limit, COUNT_TO + 1)
-    found = session.scalar(select(func.count()).select_from(selection.ids.limit(bound).subquery())) or 0
-    return None if found > COUNT_TO else found
+def _count(selection: Selection, bound: int) -> ScalarSelect[int]:
+    return select(func.count()).select_from(selection.ids.limit(bound).subquery()).scalar_subquery()
+
+
+def _exact(session: Session, selection: Selection, limit: int | None) -> int:
+    found = session.scalar(select(func.count()).select_from(selection.ids.subquery())) or 0
+    return found if limit is None else min(found, limit)
 
 
 def _check(query: Query) -> int:

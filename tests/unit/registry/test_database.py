@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from alembic import command
-from sqlalchemy import event, inspect, text
+from sqlalchemy import event, func, inspect, select, text
 
 from envsdk.errors import StoreError, UsageError
 from registry.client import open_registry
-from registry.db import Base
+from registry.db import Base, Outcome, Standing
 from registry.db.engine import open_database
 from registry.db.schema import config_for
 from registry.local import LocalRegistry
@@ -177,3 +177,23 @@ def test_several_may_open_a_fresh_database_at_once(empty_url):
     with ThreadPoolExecutor(4) as pool:
         for database in pool.map(open_database, [empty_url] * 4):
             database.close()
+
+
+def test_a_reader_sees_one_state_whatever_is_written_meanwhile(registry, make_task, make_record):
+    task = make_task("a")
+    registry.push([task])
+    with registry.database.reading() as session:
+        before = session.scalar(select(func.count()).select_from(Outcome))
+        registry.append([make_record(task, True) for _ in range(3)])
+        assert session.scalar(select(func.count()).select_from(Outcome)) == before == 0
+        assert session.scalar(select(func.max(Standing.n))) == 0
+    with registry.database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(Outcome)) == 3
+
+
+def test_writers_after_a_reader_may_write(registry, make_task):
+    """The reader's isolation ends with it: its connection goes back to the pool as it was."""
+    for slug in "abc":
+        with registry.database.reading() as session:
+            session.execute(text("SELECT 1"))
+        assert registry.push([make_task(slug)]).pushed
