@@ -25,6 +25,7 @@ _STATUS_OF_CODE = {
     "no_such_run": 404,
     "no_such_family": 404,
     "no_such_policy": 404,
+    "not_measured": 404,
     "unknown_digest": 404,
     "unknown_task": 404,
     "unknown_set": 404,

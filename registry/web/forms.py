@@ -55,13 +55,13 @@ async def read_fields(request: Request) -> dict[str, str]:
     Raises:
         UsageError: it is too large, or no form.
     """
-    if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
-        raise UsageError("the body is no form", code="bad_form")
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BYTES:
             raise UsageError(f"a form is larger than {MAX_BYTES >> 10} KiB", code="payload_too_large")
+    if body and request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
+        raise UsageError("the body is no form", code="bad_form")
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True))
     except ValueError as error:
