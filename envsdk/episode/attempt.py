@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from envsdk.episode.aftermath import PLAIN_ENDS, look, pristine_answers, recover
-from envsdk.episode.agents import Agent, AgentEnd, sandbox_failure
+from envsdk.episode.agents import Agent, AgentEnd, ToolUser, sandbox_failure
 from envsdk.episode.box import Box, StartError, open_box
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.episode.controls import control_runs
 from envsdk.episode.record import VerifierEvidence
+from envsdk.episode.toolbox import Toolbox, open_toolbox
 from envsdk.errors import EngineError, EnvsdkError, SandboxError
 from envsdk.outcome import classify
 from envsdk.sandboxes.base import Sandbox, SandboxProvider
@@ -51,6 +52,7 @@ class Attempt:
         self.evidence = VerifierEvidence()
         self.sandbox: dict[str, str] = {}
         self.box: Box | None = None
+        self._tools: Toolbox | None = None
         self._keep = keep
 
     async def open(self, closing: AsyncExitStack, prepared: Sandbox | None) -> bool:
@@ -63,12 +65,23 @@ class Attempt:
             note = f"task {self.task.slug}: {error}"[:500]
             self.facts |= {"phase": error.phase, "exception": {"kind": error.code, "note": note}}
             return False
+        if self._has_tools() and isinstance(self.agent, ToolUser):
+            try:
+                self._tools = await closing.enter_async_context(open_toolbox(self.task, self.box.services))
+            except EnvsdkError as error:
+                note = f"task {self.task.slug}: {error}"[:500]
+                self.facts |= {"phase": "setup", "exception": {"kind": error.code, "note": note}}
+                return False
         box = self.box.sandbox
         self.sandbox = {"provider": self.provider.name, "id": box.id, "image": box.spec.image}
         describe = getattr(self.provider, "describe", None)
         if describe is not None:
             self.sandbox |= describe(box.spec.image)
         return True
+
+    def _has_tools(self) -> bool:
+        container = self.task.spec.container
+        return container is not None and bool(container.mcp_servers)
 
     async def act(self, task: Task, closing: AsyncExitStack) -> Sandbox | None:
         """Let the agent act on ``task`` and look at what is left; the box to grade, started again where it died."""
@@ -136,6 +149,8 @@ class Attempt:
     async def _guarded(self, task: Task, box: Sandbox | None) -> AgentEnd:
         with self.clock.acting():
             try:
+                if self._tools is not None and isinstance(self.agent, ToolUser):
+                    return await self.agent.act_with_tools(task, box, self.clock, self._tools)
                 return await self.agent.act(task, box, self.clock)
             except SandboxError as error:
                 ended_by, facts = sandbox_failure(error)

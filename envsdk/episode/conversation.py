@@ -2,7 +2,8 @@
 
 The session holds the conversation in tokens; only new messages are handed over, so that what was generated is trained
 on as generated. Protocols: ``answer`` (one reply is the answer), ``command`` (one reply is one shell command, its
-stdout the answer), ``shell`` (a command a turn, until the word ``done`` or a limit).
+stdout the answer), ``shell`` (a command a turn, until the word ``done`` or a limit). Where the task has MCP servers,
+a reply of ``shell`` may call one of their tools instead (`envsdk.episode.toolbox`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import uuid
 from typing import Any
 
 from envsdk.episode.agents import (
+    OBSERVATION_CAP_BYTES,
     OUTPUT_CAP_BYTES,
     AgentEnd,
     answers_only,
@@ -24,6 +26,7 @@ from envsdk.episode.agents import (
 )
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.episode.record import Turn
+from envsdk.episode.toolbox import CALL, Toolbox
 from envsdk.errors import EngineError, SandboxError
 from envsdk.policy import InferenceError, Message, Policy, Reply, Session
 from envsdk.sandboxes.base import Sandbox
@@ -58,6 +61,11 @@ class ConversationAgent:
         return not answers_only(task)
 
     async def act(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock) -> AgentEnd:
+        return await self.act_with_tools(task, sandbox, clock, Toolbox())
+
+    async def act_with_tools(
+        self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock, tools: Toolbox
+    ) -> AgentEnd:
         session_id = self._session_id or uuid.uuid4().hex
         try:
             with clock.held_by("inference"):
@@ -65,7 +73,7 @@ class ConversationAgent:
         except EngineError as error:
             return _engine_end(error, _Course(task, clock))
         try:
-            return await _Conversation(task, sandbox, clock, session).run()
+            return await _Conversation(task, sandbox, clock, session, tools).run()
         finally:
             await session.close()
 
@@ -80,6 +88,7 @@ class _Course:
         self.facts: dict[str, Any] = {}
         self.tokens = 0
         self.empty = 0
+        self.misfits = 0
 
     def end(self, ended_by: str, session: Session | None = None, *, answer: bytes | None = None) -> AgentEnd:
         trace = session.trace() if session is not None else None
@@ -87,7 +96,10 @@ class _Course:
 
 
 class _Conversation:
-    def __init__(self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock, session: Session) -> None:
+    def __init__(
+        self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock, session: Session, tools: Toolbox
+    ) -> None:
+        self._tools = tools
         self._task = task
         self._sandbox = sandbox
         self._clock = clock
@@ -106,7 +118,7 @@ class _Conversation:
             return self._course.end(ended_by, self._session)
 
     async def _turns(self) -> AgentEnd:
-        messages = opening(self._task)
+        messages = opening(self._task, self._tools.prompt())
         while True:
             reply, seconds = await self._reply(messages)
             if reply is None:
@@ -126,6 +138,9 @@ class _Conversation:
             return course.end("inference_reply", self._session)
         if agent.protocol == "answer":
             return await self._answer(reply, seconds)
+        if agent.protocol == "shell" and self._tools.tools and (called := CALL.search(reply.text)):
+            ended_by = await self._call(called["call"], reply, seconds) or self._limit()
+            return course.end(ended_by, self._session) if ended_by else None
         command = command_of(reply.text)
         if agent.protocol == "command":
             return await self._single(command, reply, seconds)
@@ -199,6 +214,29 @@ class _Conversation:
         }
         return "inference_reply"
 
+    async def _call(self, text: str, reply: Reply, seconds: float) -> str:
+        """Do the call in a reply; what ended the episode, if that did: several in a row that fit no tool."""
+        course = self._course
+        course.empty = 0
+        number = len(course.turns)
+        self._clock.stamp(f"tool_start_{number}")
+        with self._clock.held_by("tool"):
+            try:
+                async with asyncio.timeout(max(0.001, self._clock.left_s())):
+                    came = await self._tools.call(text)
+            except TimeoutError:
+                came = None
+        self._clock.stamp(f"tool_end_{number}")
+        if came is None:
+            course.turns.append(_turn(reply, seconds, observation="[the tool was stopped at the time limit]"))
+            return "episode_deadline"
+        how = "refused" if not came.is_fit else "failed" if came.failed else "done"
+        shown = came.text[:OBSERVATION_CAP_BYTES]
+        course.turns.append(_turn(reply, seconds, observation=f"{shown}\n[tool call {how}]"))
+        course.misfits = 0 if came.is_fit else course.misfits + 1
+        course.facts["tool_calls"] = {"unusable_in_a_row": course.misfits, "last_valid": came.is_fit}
+        return "tool_call_errors" if course.misfits >= EMPTY_TURNS else ""
+
     async def _act(self, command: str, reply: Reply, seconds: float) -> str:
         """Run a reply's command. Returns what ended the episode, if that did."""
         if self._sandbox is None:
@@ -240,10 +278,11 @@ class _Conversation:
                 raise
 
 
-def opening(task: Task) -> tuple[Message, ...]:
-    """The messages before the first reply: system prompt, worked examples, instruction."""
+def opening(task: Task, tools: str = "") -> tuple[Message, ...]:
+    """The messages before the first reply: system prompt with what is said of tools, worked examples, instruction."""
     agent = task.spec.agent
-    system = (Message(role="system", content=agent.system),) if agent.system else ()
+    told = "\n\n".join(filter(None, (agent.system, tools)))
+    system = (Message(role="system", content=told),) if told else ()
     shots = tuple(
         message
         for example in agent.examples

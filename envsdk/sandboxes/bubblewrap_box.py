@@ -24,6 +24,7 @@ from envsdk.sandboxes.counting import counters_from
 from envsdk.sandboxes.disk import folder_mib, remove_tree
 from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.sandboxes.limits import OPEN_FILES, bounds
+from envsdk.sandboxes.namespaces import socket_inside
 from envsdk.sandboxes.owner import place_tag, this_owner
 from envsdk.sandboxes.program import helper_path
 
@@ -234,6 +235,9 @@ class BubblewrapSandbox(KeptSandbox):
     def upper(self) -> Path:
         """What the sandbox wrote over its image, on the host's disk."""
         return self._running.folder / "u"
+
+    async def dial(self, port: int) -> socket.socket:
+        return await socket_inside(self._running.inner_pid(), "dial", port)
 
     async def written_mib(self) -> float:
         return await asyncio.to_thread(folder_mib, self.upper)

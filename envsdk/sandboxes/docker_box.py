@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +37,17 @@ class DockerSandbox(KeptSandbox):
         self._provider = provider
         self._written: Path | None = None
         self._started_at = time.time()
+
+    async def dial(self, port: int) -> socket.socket:
+        """Over the bridge of the network it joined, so from the engine's own machine."""
+        engine = self._provider.engine
+        described = await engine.call(engine.api.inspect_container, self.id)
+        networks = (described.get("NetworkSettings") or {}).get("Networks") or {}
+        addresses = [network.get("IPAddress") for network in networks.values()]
+        address = next(filter(None, addresses), None)
+        if address is None:
+            raise SandboxError(f"sandbox {self.id[:12]} is on no network", code="network_failed")
+        return await asyncio.to_thread(socket.create_connection, (address, port), 10.0)
 
     async def written_mib(self) -> float | None:
         engine = self._provider.engine

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -178,6 +179,10 @@ class KeptSandbox(ABC):
         await self._close_way_out()
         self._channel.close()
         await self._remove()
+
+    @abstractmethod
+    async def dial(self, port: int) -> socket.socket:
+        """A TCP connection to a port that something in the sandbox listens on. Raises `SandboxError`, `OSError`."""
 
     @abstractmethod
     async def written_mib(self) -> float | None:
