@@ -70,7 +70,10 @@ def _content_hash(root: Path, entry: TreeEntry) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise StoreError(
-            f"cannot read {entry.path}: {error.strerror}", code="unreadable_file", where=str(root)
+            f"cannot read {entry.path}: {error.strerror}",
+            code="unreadable_file",
+            where=str(root),
+            hint="give this user the right to read every file of it",
         ) from error
 
 

@@ -128,6 +128,7 @@ def _walk(root: bytes, keep: Callable[[str], bool]) -> Iterator[tuple[bytes, os.
             raise StoreError(
                 f"cannot list {folder.decode('utf-8', 'backslashreplace') or '.'}: {error.strerror}",
                 code="unreadable_tree",
+                hint="give this user the right to read every folder of it",
                 where=os.fsdecode(root),
             ) from error
         for path, status in found:

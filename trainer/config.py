@@ -94,16 +94,16 @@ def resolve(flags: Mapping[str, Any], *, config: Path | None = None) -> Resolved
         for name, value in settings.items():
             values[name], origins[name] = value, origin
     try:
-        config = TrainConfig.model_validate(_nest(values))
+        merged = TrainConfig.model_validate(_nest(values))
     except ValidationError as error:
         raise _invalid([_problem(dict(entry), origins) for entry in error.errors()]) from error
     if endless := [
         {"field": name, "value": repr(value), "problem": "is not finite", "where": origins.get(name, "default")}
-        for name, value in flatten(config.model_dump()).items()
+        for name, value in flatten(merged.model_dump()).items()
         if isinstance(value, float) and not math.isfinite(value)
     ]:
         raise _invalid(endless)
-    return Resolved(config, origins)
+    return Resolved(merged, origins)
 
 
 def _invalid(problems: Sequence[dict[str, str]]) -> SpecError:
@@ -128,7 +128,8 @@ def flatten(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _files(config: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
     if config is not None and not config.is_file():
-        raise UsageError("no such configuration file", code="no_config", where=str(config))
+        hint = "give a TOML file with a table [train], or leave --config out"
+        raise UsageError("no such configuration file", code="no_config", where=str(config), hint=hint)
     given = [] if config is None else [(config, read_settings(config))]
     for path, tables in [*settings_files(), *given]:
         table = tables.get("train", {})

@@ -18,6 +18,7 @@ from envsdk.errors import StoreError
 from envsdk.files.jsonl import append_row, iter_rows
 
 STARTS, ENDS = "dispatched.jsonl", "episodes.jsonl"
+_OURS = "a fault of the scheduler, or two processes on one run: keep the run's directory and report it"
 
 
 class Ledger:
@@ -59,7 +60,7 @@ class Ledger:
             StoreError: ``started_twice``.
         """
         if self.knows(episode_id):
-            raise StoreError("the episode was dispatched before", code="started_twice", where=episode_id)
+            raise StoreError("the episode was dispatched before", code="started_twice", where=episode_id, hint=_OURS)
         # Not forced to the disk: what the system has outlives this process, and only ends are acknowledged.
         append_row(self._starts, {"episode_id": episode_id, **row}, fsync=False)
         self._open[episode_id] = {"episode_id": episode_id, **row}
@@ -72,7 +73,7 @@ class Ledger:
         """
         if record.episode_id not in self._open:
             code = "ended_twice" if record.episode_id in self._ended else "not_started"
-            raise StoreError("an end without an open start", code=code, where=record.episode_id)
+            raise StoreError("an end without an open start", code=code, where=record.episode_id, hint=_OURS)
         append_row(self._ends, record.model_dump(mode="json"))
         self._close(record.episode_id, record.outcome.outcome_class, record.outcome.cause)
         self._on_end(record)

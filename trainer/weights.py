@@ -110,6 +110,7 @@ class WeightPublisher:
                 f"after the update engine and trainer differ by {reading.mean:.3f} nats a token on the probe; "
                 f"the limit is {self._probe.limit:.3f}",
                 code="probe_disagrees",
+                hint="a part of the weights did not arrive; the replica is taken out, and the version before it stays",
                 where=f"engine {replica.name}",
             )
         return reading
@@ -141,6 +142,7 @@ async def _swap(replica: Engine, path: Path, version: int) -> None:
         raise EngineError(
             f"the engine says version {replica.version} after loading {version}",
             code="wrong_version",
+            hint="the engine did not take the update; this needs the vLLM that `make setup` installs",
             where=f"engine {replica.name}",
         )
     await replica.resume()

@@ -56,7 +56,8 @@ def unpack(archive: Path, dest: Path, *, limits: Limits | None = None) -> list[s
     except _BROKEN as error:
         raise refuse("bad_archive", f"not a readable archive: {error}", str(archive)) from error
     except OSError as error:
-        raise StoreError(f"cannot unpack: {error}", code="unpack_failed", where=str(archive)) from error
+        hint = "look at the disk's space and rights where it is unpacked to; nothing was left there"
+        raise StoreError(f"cannot unpack: {error}", code="unpack_failed", where=str(archive), hint=hint) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return sorted(path for path, kind in admission.kinds.items() if kind != "dir")

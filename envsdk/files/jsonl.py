@@ -103,7 +103,10 @@ def _encode(row: Mapping[str, Any], path: Path) -> bytes:
     except (ValueError, TypeError, RecursionError) as error:
         if "JSON compliant" not in str(error):
             raise StoreError(
-                f"a row cannot be written as JSON: {error}", code="unwritable_row", where=str(path)
+                f"a row cannot be written as JSON: {error}",
+                code="unwritable_row",
+                where=str(path),
+                hint="rows hold texts, numbers, booleans, null, lists and objects",
             ) from error
         raise StoreError(
             f"a row holds a value that is no JSON: {error}",

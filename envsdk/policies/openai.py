@@ -132,7 +132,10 @@ def read_reply(answer: Answer, attempts: int, *, where: str = "") -> Reply:
     """
     facts: dict[str, Any] = {"attempts": attempts}
     if answer.status is None:
-        raise InferenceError(f"no answer: {answer.error}", inference=facts, code="connection_failed", where=where)
+        hint = "check the URL and that the server runs"
+        raise InferenceError(
+            f"no answer: {answer.error}", inference=facts, code="connection_failed", where=where, hint=hint
+        )
     facts["status"] = answer.status
     if answer.status != 200:
         code = _error_code(answer)
@@ -148,12 +151,22 @@ def read_reply(answer: Answer, attempts: int, *, where: str = "") -> Reply:
     facts |= {"choices": len(choices), **_integers(completion_tokens=usage.get("completion_tokens"))}
     if not choices or not isinstance(choices[0], dict) or facts.get("completion_tokens") == 0:
         raise InferenceError(
-            "a good status without any generated token", inference=facts, code="empty_reply", where=where
+            "a good status without any generated token",
+            inference=facts,
+            code="empty_reply",
+            where=where,
+            hint="look at the server's log: it answered before it generated anything",
         )
     reason = str(choices[0].get("finish_reason") or "stop")
     if reason not in _FINISHES:
         facts["finish_reason"] = "abort"
-        raise InferenceError(f"the server broke off: {reason}", inference=facts, code="reply_aborted", where=where)
+        raise InferenceError(
+            f"the server broke off: {reason}",
+            inference=facts,
+            code="reply_aborted",
+            where=where,
+            hint="look at the server's log: it says why it ended the reply",
+        )
     message = choices[0].get("message")
     text = message.get("content") if isinstance(message, dict) else ""
     return Reply(

@@ -34,7 +34,7 @@ def keep_end_state(state: EndState, root: Path) -> str:
         root.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=".partial-", dir=root))
     except OSError as error:
-        raise StoreError(f"the end state cannot be kept: {error}", code="unwritable", where=str(root)) from error
+        raise _unwritable(error, root) from error
     try:
         manifest: dict[str, object] = {"answer": None, "artifacts": None}
         if state.answer is not None:
@@ -50,10 +50,15 @@ def keep_end_state(state: EndState, root: Path) -> str:
         if not final.exists():
             os.replace(staging, final)  # noqa: PTH105 - a folder
     except OSError as error:
-        raise StoreError(f"the end state cannot be kept: {error}", code="unwritable", where=str(root)) from error
+        raise _unwritable(error, root) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return digest
+
+
+def _unwritable(error: OSError, root: Path) -> StoreError:
+    hint = "free some space there, or write the episodes elsewhere"
+    return StoreError(f"the end state cannot be kept: {error}", code="unwritable", where=str(root), hint=hint)
 
 
 def kept_end_state(root: Path, digest: str) -> EndState:

@@ -23,7 +23,11 @@ class ChatTokens:
         self._tokenizer = tokenizer
         end = tokenizer.eos_token_id
         if end is None or not tokenizer.chat_template:
-            raise EngineError("the model has no chat template or no end-of-turn token", code="no_chat_template")
+            raise EngineError(
+                "the model has no chat template or no end-of-turn token",
+                code="no_chat_template",
+                hint="give a model that was tuned for chat, or add both to its tokenizer",
+            )
         self.end_of_turn: int = int(end)
 
     def first_prompt(self, messages: Sequence[Message]) -> list[int]:

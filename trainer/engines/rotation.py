@@ -58,7 +58,12 @@ class Rotation:
             EngineError: ``no_replica``: none is in rotation.
         """
         if not self._serving():
-            raise EngineError("no replica is in rotation", code="no_replica", hint=str(self.removed))
+            why = "; ".join(f"{name}: {reason}" for name, reason in self.removed.items())
+            raise EngineError(
+                f"no replica is in rotation ({why})",
+                code="no_replica",
+                hint="see why each left; `envsdk train --resume` goes on from the last checkpoint",
+            )
 
     def _serving(self) -> list[int]:
         return [n for n, replica in enumerate(self.replicas) if n not in self._out and replica.alive]

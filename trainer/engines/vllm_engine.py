@@ -25,6 +25,7 @@ from trainer.engines.plugin import BACKEND
 if TYPE_CHECKING:
     from vllm.outputs import CompletionOutput, RequestOutput
 
+_NEEDED = "this needs vLLM 0.32 or later, as `make setup` installs it"
 _CPU_BLOCK = 32  # tokens; the default of 128 lets short prompts share no prefix
 
 
@@ -111,7 +112,9 @@ class VllmEngine:
         output = await self._run(f"score-{salt}", ids, params, salt, None)
         rows = [row for row in output.prompt_logprobs or () if row is not None]  # the first token has none
         if len(rows) != len(ids) - 1:
-            raise EngineError("the engine returned no prompt logprobs", code="no_logprobs", where=self.name)
+            raise EngineError(
+                "the engine returned no prompt logprobs", code="no_logprobs", where=f"engine {self.name}", hint=_NEEDED
+            )
         # A row holds the token itself and, where they differ, the likeliest one.
         return [float(row[token].logprob) for row, token in zip(rows, ids[1:], strict=True)]
 
@@ -160,7 +163,12 @@ class VllmEngine:
                 async for output in self._llm.generate(prompt, params, request_id):
                     last = output
                 if last is None or not last.outputs:
-                    raise EngineError("the engine ended a request without an output", code="inference_empty")
+                    raise EngineError(
+                        "the engine ended a request without an output",
+                        code="inference_empty",
+                        where=f"engine {self.name}",
+                        hint="see vLLM's lines on stderr",
+                    )
                 return last
         finally:
             if alarm:
@@ -175,7 +183,11 @@ class VllmEngine:
             raise
         except Exception as error:
             # vLLM raises its own, torch's and zmq's errors; to the caller each means that this replica failed.
-            raise EngineError(f"{what} failed: {type(error).__name__}: {error}", where=f"engine {self.name}") from error
+            raise EngineError(
+                f"{what} failed: {type(error).__name__}: {error}",
+                where=f"engine {self.name}",
+                hint="see vLLM's lines on stderr",
+            ) from error
 
 
 def _engine_args(model_dir: Path, options: EngineOptions) -> Any:
@@ -222,7 +234,10 @@ def _logprobs(made: CompletionOutput, name: str) -> tuple[float, ...]:
     rows = [row for row in made.logprobs or () if row is not None]
     if len(rows) != len(made.token_ids):
         raise EngineError(
-            f"{len(made.token_ids)} tokens came with {len(rows)} logprobs", code="no_logprobs", where=f"engine {name}"
+            f"{len(made.token_ids)} tokens came with {len(rows)} logprobs",
+            code="no_logprobs",
+            where=f"engine {name}",
+            hint=_NEEDED,
         )
     return tuple(float(row[token].logprob) for row, token in zip(rows, made.token_ids, strict=True))
 
@@ -237,7 +252,7 @@ def _spans(made: CompletionOutput, name: str) -> tuple[VersionSpan, ...]:
         raise EngineError(
             "the engine did not say which weights made which token",
             code="no_versions",
-            hint="this needs vLLM 0.32 or later",
+            hint=_NEEDED,
             where=f"engine {name}",
         )
     return spans

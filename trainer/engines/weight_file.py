@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _STAMP_WIDTH = 20
 _BLANK = "-" * _STAMP_WIDTH
 _NAME = re.compile(r"^envsdk-weights-(\d+)-\w+\.safetensors$")
+_SAME_MODEL = "a file is laid out for one model: restart the run to train another"
 _DTYPES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 
 
@@ -82,12 +83,14 @@ class WeightFile:
                 raise StoreError(
                     f"the weight file has no room for {name} {tuple(tensor.shape)}",
                     code="layout_changed",
+                    hint=_SAME_MODEL,
                     where=str(self.path),
                 )
             view.copy_(tensor.detach())
             missing.discard(name)
         if missing:
-            raise StoreError(f"no values for {sorted(missing)[:3]}", code="layout_changed", where=str(self.path))
+            what = f"no values for {sorted(missing)[:3]}"
+            raise StoreError(what, code="layout_changed", where=str(self.path), hint=_SAME_MODEL)
         self._stamp(f"{version:0{_STAMP_WIDTH}d}")
 
     def close(self) -> None:
@@ -135,6 +138,7 @@ class WeightReader:
             raise EngineError(
                 f"asked for version {version}, the weight file holds {found}",
                 code="stale_weights",
+                hint="the writer was cut off, or another run writes the same file: restart the run",
                 where=str(self.path),
             )
 

@@ -59,7 +59,8 @@ def read_trials(path: Path) -> Recording:
             timed.
     """
     if not path.is_file():
-        raise UsageError("no such file of durations", code="no_trace", where=str(path))
+        hint = "give a CSV of recorded trials, or leave --trace out for invented ones"
+        raise UsageError("no such file of durations", code="no_trace", where=str(path), hint=hint)
     by_task: dict[str, list[Trial]] = {}
     untimed = 0
     with path.open(newline="", encoding="utf-8") as lines:

@@ -49,7 +49,8 @@ async def test_nobody_left_is_an_error_that_says_why_each_is_gone() -> None:
     replicas.remove(replicas.replicas[0], "disagrees on the probe")
     with pytest.raises(EngineError, match="no replica") as caught:
         replicas.require()
-    assert "disagrees on the probe" in caught.value.hint
+    assert "disagrees on the probe" in caught.value.message
+    assert "--resume" in caught.value.hint
 
 
 async def test_a_turn_that_fails_still_ends() -> None:

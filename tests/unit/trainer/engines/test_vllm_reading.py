@@ -82,6 +82,16 @@ def test_times_an_engine_does_not_tell_are_zero() -> None:
     assert _read(silent, "0").decode_s == 0.0
 
 
+class FakeOutputHandler:
+    """The task that reads the core's output, and takes its end for a death."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self._calls = calls
+
+    def cancel(self) -> None:
+        self._calls.append("cancel output")
+
+
 class FakeLlm:
     """As much of AsyncLLM as the engine touches."""
 
@@ -89,6 +99,7 @@ class FakeLlm:
         self.error = error
         self.errored = False
         self.calls: list[str] = []
+        self.output_handler: FakeOutputHandler | None = FakeOutputHandler(self.calls)
 
     async def pause_generation(self, *, mode: str, clear_cache: bool) -> None:
         self.calls.append(f"pause {mode} {clear_cache}")
@@ -123,8 +134,15 @@ async def test_an_engine_is_closed_once_and_dead_afterwards() -> None:
     assert engine.alive
     await engine.close()
     await engine.close()
-    assert llm.calls == ["shutdown"]
+    assert llm.calls == ["cancel output", "shutdown"]
     assert not engine.alive
+
+
+async def test_an_engine_that_never_answered_has_nobody_to_stop_listening() -> None:
+    llm = FakeLlm()
+    llm.output_handler = None
+    await VllmEngine(llm, name="0", max_model_len=10, version=0).close()
+    assert llm.calls == ["shutdown"]
 
 
 async def test_an_engine_whose_core_died_is_not_alive() -> None:
