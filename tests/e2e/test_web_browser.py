@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import uvicorn
 
 from envsdk.checks.report import CheckReport, CheckResult
-from envsdk.episode.record import EpisodeRecord, Outcome, PhaseTimes, PolicyId, Turn
+from envsdk.episode.record import EpisodeRecord, Outcome, PhaseTimes, PolicyId, TokenTrace, Turn, VersionSpan
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.model import ContainerSpec, TaskSpec
+from registry.jobs import cancel, enqueue
 from registry.local import LocalRegistry
+from registry.refresh.carry_out import store_proposal
+from registry.refresh.proposal import Retire, plan_refresh
+from registry.tokens import create_token
 from registry.web.app import create_app
+from registry.worker import serve_jobs
 
 sync_api = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -32,30 +39,49 @@ PAGES = [
     "/episodes/episode-0",
     "/sets",
     "/sets/shell/1",
+    "/sets/shell/diff",
     "/families",
+    "/families/files",
     "/policies",
     "/runs",
     "/refresh",
+    "/proposals/1",
+    "/jobs",
+    "/jobs/1",
+    "/sign-in",
+    "/api",
+    "/tasks?q=statu:x",
     "/nowhere",
 ]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
     folder = tmp_path_factory.mktemp("site")
-    with LocalRegistry(f"sqlite:///{folder}/registry.sqlite") as registry:
-        _fill(registry, folder)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        server = uvicorn.Server(uvicorn.Config(create_app(registry), port=port, log_level="error", ws="none"))
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            thread.join(0.05)
-        yield f"http://127.0.0.1:{port}"
-        server.should_exit = True
-        thread.join(10)
+    with LocalRegistry(f"sqlite:///{folder}/registry.sqlite") as opened:
+        _fill(opened, folder)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def token(registry: LocalRegistry) -> str:
+    with registry.database.writing() as session:
+        return create_token(session, "browser", scopes=["jobs", "sets"]).secret
+
+
+@pytest.fixture(scope="module")
+def site(registry: LocalRegistry) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = uvicorn.Server(uvicorn.Config(create_app(registry), port=port, log_level="error", ws="none"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.05)
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(10)
 
 
 def _fill(registry: LocalRegistry, folder: Path) -> None:
@@ -98,6 +124,13 @@ def _fill(registry: LocalRegistry, folder: Path) -> None:
                 **graded,
             ),
             turns=(Turn(reply="ls", observation="a.txt", exit_code=0, generated_tokens=2, weight_version=number // 4),),
+            tokens=TokenTrace(
+                ids=(1, 2, 3, 4, 5),
+                loss_mask=(0, 0, 0, 1, 1),
+                logprobs=(0.0, 0.0, 0.0, -0.1, -0.2),
+                versions=(VersionSpan(version=number // 4, start=3, end=5),),
+                prompt_len=3,
+            ),
             times=PhaseTimes(total_s=1.0),
             started_at=1_700_000_000.0 + number,
         )
@@ -105,6 +138,24 @@ def _fill(registry: LocalRegistry, folder: Path) -> None:
     ]
     registry.append(records, run="first")
     registry.resolve("tag:shell", name="shell")
+    with registry.database.writing() as session:
+        plan = plan_refresh(session, "shell")
+        worn = Retire(
+            1,
+            tasks[0].slug,
+            tasks[0].digests.task,
+            tasks[0].digests.verifier,
+            "files",
+            "saturated",
+            30.0,
+            0.9,
+            0.8,
+            1.0,
+            16,
+        )
+        store_proposal(session, replace(plan, retire=(worn,), kept=plan.kept[1:]), [], [])
+        enqueue(session, "refresh", {"set": "shell"})
+        cancel(session, 1)
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +264,163 @@ def test_a_reader_walks_from_the_list_to_an_episode(page: sync_api.Page, site: s
 
     assert "Turn 1" in page.inner_text("main")
     assert "a.txt" in page.inner_text("main")
+
+
+def test_arrows_choose_a_completion_and_enter_takes_it(page: sync_api.Page, site: str) -> None:
+    page.goto(f"{site}/tasks")
+    page.fill("#q", "")
+    page.type("#q", "stat")
+    page.wait_for_selector("#suggestions li")
+    page.press("#q", "ArrowDown")
+    chosen = page.get_attribute("#q", "aria-activedescendant")
+
+    assert page.get_attribute(f"#{chosen}", "aria-selected") == "true"
+    page.press("#q", "Enter")
+    assert page.input_value("#q") == "status:"
+    page.wait_for_selector("#suggestions li:has-text('learnable')")
+    page.press("#q", "Escape")
+    assert page.locator("#suggestions").is_hidden()
+    assert page.url == f"{site}/tasks"
+
+
+def test_axe_finds_nothing_in_open_completions(page: sync_api.Page, site: str) -> None:
+    page.goto(f"{site}/tasks")
+    page.focus("#q")
+    page.press("#q", "ArrowDown")
+    page.wait_for_selector("#suggestions li")
+
+    found = axe.Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_a_fault_in_a_query_is_told_by_its_box(page: sync_api.Page, site: str) -> None:
+    page.goto(f"{site}/tasks?q=status:lernable")
+
+    assert page.get_attribute("#q", "aria-invalid") == "true"
+    described = page.get_attribute("#q", "aria-describedby")
+    assert "did you mean" in page.inner_text(f"#{described}")
+    assert "^^^^^^^^" in page.inner_text(f"#{described}")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_whatever_has_focus_shows_it(page: sync_api.Page, site: str, path: str) -> None:
+    page.goto(site + path)
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        width = page.evaluate("parseFloat(getComputedStyle(document.activeElement).outlineWidth)")
+        assert width >= 2, page.evaluate("document.activeElement.outerHTML")
+
+
+def test_nothing_moves_for_who_wants_no_motion(browser: sync_api.Browser, site: str) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"{site}/tasks")
+
+    moving = page.evaluate(
+        "[...document.querySelectorAll('*')].filter(e => getComputedStyle(e).animationName !== 'none').length"
+    )
+    assert moving == 0
+    context.close()
+
+
+def test_print_leaves_out_what_paper_cannot_do(page: sync_api.Page, site: str) -> None:
+    page.goto(f"{site}/tasks")
+    page.emulate_media(media="print")
+
+    assert page.locator("nav[aria-label=Registry]").is_hidden()
+    assert page.locator("section.acts").is_hidden()
+    assert page.locator("tbody tr").first.is_visible()
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_a_set_is_pinned_from_a_search(browser: sync_api.Browser, site: str, token: str, scripts: bool) -> None:
+    context = browser.new_context(java_script_enabled=scripts)
+    page = context.new_page()
+    sign_in(page, site, token, f"{site}/tasks?q=tag:shell")
+    page.fill("#name", f"pinned-{scripts}".lower())
+    page.click("button:has-text('Pin')")
+
+    assert page.url == f"{site}/sets/pinned-{str(scripts).lower()}/1"
+    assert "3 tasks" in page.inner_text("caption >> nth=-1")
+    context.close()
+
+
+def sign_in(page: sync_api.Page, site: str, token: str, back: str) -> None:
+    """Press a button unsigned, be asked to sign in, and come back to where it was."""
+    page.goto(back)
+    page.fill("#name", "any")
+    page.click("button:has-text('Pin')")
+    assert page.url.startswith(f"{site}/sign-in?next=")
+    page.fill("#token", token)
+    page.click("main button:has-text('Sign in')")
+    assert page.url == back
+
+
+def work(registry: LocalRegistry, **works: object) -> None:
+    """Do what is queued, in this thread."""
+    asyncio.run(serve_jobs(registry, works=works, forever=False))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_a_calibration_is_started_watched_and_finished(
+    browser: sync_api.Browser, registry: LocalRegistry, site: str, token: str, scripts: bool
+) -> None:
+    context = browser.new_context(java_script_enabled=scripts)
+    page = context.new_page()
+    sign_in(page, site, token, f"{site}/tasks?q=sort-lines")
+    page.fill("#policy", f"openai:http://localhost#{scripts}")
+    page.click("button:has-text('Calibrate')")
+    job = page.url
+    assert "waiting for a worker" in page.inner_text("main")
+
+    go_on = threading.Event()
+
+    async def calibrate(_registry: object, _arguments: object, _folder: object, tell: object) -> dict[str, int]:
+        tell({"tasks_done": 1, "tasks": 2, "episodes": 8})
+        await asyncio.to_thread(go_on.wait, 60)
+        return {"tasks": 2, "episodes": 12, "fixed": 64}
+
+    worker = threading.Thread(target=work, args=(registry,), kwargs={"calibrate": calibrate})
+    worker.start()
+    try:
+        until(page, "1 of 2 tasks, 8 episodes", reload=not scripts)
+    finally:
+        go_on.set()
+        worker.join(30)
+    until(page, "2 tasks took 12 episodes", reload=not scripts)
+    assert page.url == job
+    context.close()
+
+
+def until(page: sync_api.Page, text: str, *, reload: bool) -> None:
+    """Wait for a text to appear by itself, or by pressing the page's own link where it has no scripts."""
+    if not reload:
+        page.wait_for_selector(f"main:has-text('{text}')", timeout=20_000)
+        return
+    for _ in range(40):
+        if text in page.inner_text("main"):
+            return
+        page.wait_for_timeout(500)
+        link = page.locator("a:has-text('Reload')")
+        link.click() if link.count() else page.reload()
+    raise AssertionError(f"{text!r} never came: {page.inner_text('main')}")
+
+
+def test_a_proposal_is_reviewed_and_published_on_confirmation(
+    browser: sync_api.Browser, registry: LocalRegistry, site: str, token: str
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    sign_in(page, site, token, f"{site}/tasks?q=tag:shell")
+    page.goto(f"{site}/refresh")
+    page.click("text=shell@1")
+    assert "30.0" in page.inner_text("main")
+    assert page.locator("button:has-text('Publish the new revision')").is_hidden()
+
+    page.click("summary:has-text('Publish')")
+    page.click("button:has-text('Publish the new revision')")
+
+    assert page.url == f"{site}/sets/shell/2"
+    assert "0 added, 1 removed" in page.inner_text("main")
+    assert registry.revision("shell").revision == 2
+    context.close()

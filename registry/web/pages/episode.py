@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 
+from envsdk.episode.record import EpisodeRecord, TokenTrace
 from envsdk.errors import UsageError
 from registry.db import Episode, Outcome
 from registry.local import LocalRegistry
@@ -33,7 +33,7 @@ def routes(registry: LocalRegistry) -> APIRouter:
                 what = "was counted, but its record was not kept" if outcome is not None else "is not here"
                 raise UsageError(f"episode {wanted!r} {what}", code="no_such_episode", hint="look at its task's page")
             group = _group(session, outcome) if outcome is not None else []
-        return _episode(json.loads(unpacked(stored))) | {"group": group}
+        return _episode(EpisodeRecord.model_validate_json(unpacked(stored))) | {"group": group}
 
     router = APIRouter()
     add_page(router, "/episodes/{episode_id}", "episode.html", view)
@@ -57,36 +57,36 @@ def _group(session: Session, outcome: Outcome) -> list[dict[str, Any]]:
     return [{"episode_id": row.episode_id, "outcome_class": row.outcome_class, "reward": row.reward} for row in rows]
 
 
-def _episode(record: dict[str, Any]) -> dict[str, Any]:
-    tokens = record.get("tokens") or {}
-    strip = token_runs(tokens)
+def _episode(record: EpisodeRecord) -> dict[str, Any]:
+    tokens = record.tokens
+    strip = token_runs(tokens) if tokens else []
     by_version: Counter[int] = Counter()
     for version, length in strip:
         if version is not None:
             by_version[version] += length
     return {
-        "title": f"Episode {record['episode_id'][:12]}",
-        "episode": {key: value for key, value in record.items() if key != "tokens"},
-        "n_tokens": len(tokens.get("ids", ())),
-        "n_generated": sum(tokens.get("loss_mask", ())),
+        "title": f"Episode {record.episode_id[:12]}",
+        "episode": record.model_dump(mode="json", exclude={"tokens"}),
+        "n_tokens": len(tokens.ids) if tokens else 0,
+        "n_generated": sum(tokens.loss_mask) if tokens else 0,
         "tokens_by_version": [
             {"weight_version": version, "tokens": by_version[version]} for version in sorted(by_version)
         ],
         "token_runs": strip,
-        "turn_runs": turn_runs(strip, len(record.get("turns", ()))),
+        "turn_runs": turn_runs(strip, len(record.turns)),
     }
 
 
-def token_runs(tokens: Mapping[str, Any]) -> list[tuple[int | None, int]]:
+def token_runs(tokens: TokenTrace) -> list[tuple[int | None, int]]:
     """An episode's tokens in order as runs of (weight version, tokens); `None` where the model generated none."""
     runs: list[tuple[int | None, int]] = []
     at = 0
-    for span in sorted(tokens.get("versions", ()), key=lambda span: int(span["start"])):
-        if span["start"] > at:
-            runs.append((None, span["start"] - at))
-        runs.append((span["version"], span["end"] - span["start"]))
-        at = span["end"]
-    rest = len(tokens.get("ids", ())) - at
+    for span in sorted(tokens.versions, key=lambda span: span.start):
+        if span.start > at:
+            runs.append((None, span.start - at))
+        runs.append((span.version, span.end - span.start))
+        at = span.end
+    rest = len(tokens.ids) - at
     return [*runs, (None, rest)] if rest > 0 else runs
 
 

@@ -99,6 +99,8 @@ def _shown(job: JobView) -> dict[str, Any]:
         "about_url": _about_url(job),
         "done": done,
         "total": total,
+        "episodes": job.progress.get("episodes"),
+        "left_s": job.progress.get("left_s"),
         "error_code": code if message else "",
         "error_message": message or job.error,
         "unheard": job.state == "queued" and time.time() - job.created_at > _UNHEARD_S,

@@ -12,7 +12,9 @@ from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 
+from envsdk.checks.report import CheckReport
 from envsdk.errors import UsageError
+from envsdk.spec.model import TaskSpec
 from registry.calibration.intervals import wilson
 from registry.db import (
     CheckReportRow,
@@ -83,7 +85,8 @@ def find(session: Session, slug: str, *, task: str = "", verifier: str = "") -> 
 
 
 def _task(session: Session, item: Item, lineage: int, policy: str) -> dict[str, Any]:
-    spec = item.spec
+    # Through the models: what an older version stored gets the fields that came since.
+    spec = TaskSpec.model_validate(item.spec).model_dump(mode="json")
     manifest = session.scalar(select(Package.manifest).where(Package.digest == item.package)) or {"files": []}
     report = session.scalar(
         select(CheckReportRow.report)
@@ -105,7 +108,7 @@ def _task(session: Session, item: Item, lineage: int, policy: str) -> dict[str, 
         "created_at": item.created_at,
         "spec": spec,
         "files": [{"path": path, "mode": mode, "sha256": sha} for path, mode, sha in manifest["files"]],
-        "report": report,
+        "report": None if report is None else CheckReport.model_validate(report).model_dump(mode="json"),
         "standings": _standings(session, item.id, lineage),
         "versions": by_version(session, item.id, lineage),
         "difficulty": _difficulty(session, item.id),

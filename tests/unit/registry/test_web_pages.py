@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import event, select
 
+from envsdk.episode.record import TokenTrace, VersionSpan
 from registry import web
 from registry.db import SetRevision
 from registry.local import LocalRegistry
@@ -438,14 +439,13 @@ def statements(registry: LocalRegistry, client: TestClient, path: str) -> int:
 
 
 def test_tokens_are_runs_of_weight_versions_that_belong_to_turns() -> None:
-    tokens = {
-        "ids": list(range(12)),
-        "versions": [
-            {"version": 3, "start": 2, "end": 5},
-            {"version": 4, "start": 5, "end": 6},
-            {"version": 4, "start": 8, "end": 11},
-        ],
-    }
+    tokens = TokenTrace(
+        ids=tuple(range(12)),
+        loss_mask=(0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0),
+        logprobs=(0.0,) * 12,
+        versions=tuple(VersionSpan(version=v, start=a, end=b) for v, a, b in ((3, 2, 5), (4, 5, 6), (4, 8, 11))),
+        prompt_len=2,
+    )
     runs = token_runs(tokens)
 
     assert runs == [(None, 2), (3, 3), (4, 1), (None, 2), (4, 3), (None, 1)]
