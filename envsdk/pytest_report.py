@@ -1,4 +1,8 @@
-"""What a pytest run found, gathered on the controller: a line a task on the terminal, and a JSON file."""
+"""What a pytest run found, gathered on the controller: a line a task on the terminal, and a JSON file.
+
+The file has the shape of ``envsdk check --json``. Results come as properties of pytest's own reports, which is what
+crosses from xdist's workers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The run's lag rule applied to a batch's episodes: every trained token gets its lag and its factor."""
+"""The run's lag rule applied to a batch's episodes: every trained token gets its lag and its factor.
+
+Promises: what the rule rejects keeps its place with a factor of 0, so that denominators stay; nothing is reordered.
+Which rule there is, and its bounds, is `trainer.batch_config`; what each does to tokens, `trainer.correction.lag`.
+"""
 
 from __future__ import annotations
 

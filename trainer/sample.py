@@ -1,4 +1,8 @@
-"""One episode as the learner sees it: its tokens, which of them are trained, and with what weight and sign."""
+"""One episode as the learner sees it: its tokens, which of them are trained, and with what weight and sign.
+
+Plain numbers, checked when they are put together: a sample that does not add up never reaches a layout or a loss. No
+tensors, and nothing of the task, the sandbox or the reward but the advantage.
+"""
 
 from __future__ import annotations
 

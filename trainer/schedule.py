@@ -1,4 +1,7 @@
-"""The learning rate of a step: linear warm-up, then constant, linear or cosine."""
+"""The learning rate of a step: linear warm-up, then constant, linear or cosine.
+
+A pure function of the step's number, so that a resumed run goes on where it stood without a schedule's state.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Signs of time: whether the host served anybody, whether the clock was right, and who held it."""
+"""Signs of time: whether the host served anybody, whether the clock was right, and who held it.
+
+As all signs, each is true only where it was observed. None compares a time with what a task usually takes: only clocks,
+budgets and probes that the model cannot write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Signs of the inference engine's last reply and of the model's last tool call."""
+"""Signs of the inference engine's last reply and of the model's last tool call.
+
+They read statuses, counts and the reason of the end, never the reply's text: what a model says decides nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The outcome table as data: read once from ``table.yaml`` beside this file, and checked as it is read."""
+"""The outcome table as data: read once from ``table.yaml`` beside this file, and checked as it is read.
+
+Promises: every sign and cause that a row names exists. What a sign means is `envsdk.outcome.signs`; which row applies
+to an episode, `envsdk.outcome.classify`. The page ``docs/reference/outcomes.md`` is written from it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Signs of what a verifier's word is worth: its score, its failures, and what control runs say about them."""
+"""Signs of what a verifier's word is worth: its score, its failures, and what control runs say about them.
+
+A number outside the declared range is no reward, and is told apart from no number. Which of them blames the model is
+the outcome table's to say (rule 5: the same verifier scores the pristine and the oracle's state).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Score a stored episode again with a changed verifier: its kept end state in, a new verdict and outcome out."""
+"""Score a stored episode again with a changed verifier: its kept end state in, a new verdict and outcome out.
+
+The stored episode is not changed. Not promised: the verdict that a verifier would give which asks something beside the
+end state (a service, the agent's own box), since only the end state was kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Run a script verifier in a sandbox: clear, upload the tests, start ``test.sh``, read the reward."""
+"""Run a script verifier in a sandbox: clear, upload the tests, start ``test.sh``, read the reward.
+
+Promises: no reward that lay there before counts, and no tests but the task's own run; what the machinery fails at is
+told apart from what the script fails at (``upload_failed``, ``sandbox_lost``). Which sandbox it is, and what the agent
+left in it, is `envsdk.verifying.verify`.
+"""
 
 from __future__ import annotations
 

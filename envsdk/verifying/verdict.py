@@ -1,4 +1,8 @@
-"""What goes into a verification and what comes out: end states and verdicts as frozen data."""
+"""What goes into a verification and what comes out: end states and verdicts as frozen data.
+
+A verdict holds a reward or the reason why there is none, never both; it does not say whose fault that is, which
+`envsdk.outcome` decides from its facts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Numbers of a case file, and comparison within its tolerances."""
+"""Numbers of a case file, and comparison within its tolerances: what the judges here share.
+
+A comparison that fails is an `AssertionError` with the place, both numbers and the tolerance; an option, a field or a
+kind that a judge does not know is a `SkipCaseError`, since it may change the answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The policy loss of one micro-batch: mechanism, then correction weight, then aggregation."""
+"""The policy loss of one micro-batch: mechanism, then correction weight, then aggregation.
+
+Promises: exactly 0 at masked tokens, in value and gradient; the sum over any division of a batch is the loss of the
+whole, since the denominators are given (law 3). Does not compute a ratio, a weight or a count itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What every policy-loss mechanism takes and gives."""
+"""What every policy-loss mechanism takes and gives.
+
+Advantages, old and engine logprobs are constants here, whatever they were made from; the gradient flows through
+``logp_BT`` alone. Legend: B sequences, T tokens.
+"""
 
 from __future__ import annotations
 

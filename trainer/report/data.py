@@ -1,4 +1,7 @@
-"""What a report shows, read from a run's directory; nothing here draws."""
+"""What a report shows, read from a run's directory; nothing here draws.
+
+Reads a run that is going on, was killed, or has not trained yet, as far as it has come, and changes nothing in it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The report's page: the run's figures, its charts, and episodes to read, as one HTML document."""
+"""The report's page: the run's figures, its charts, and episodes to read, as one HTML document.
+
+Promises: it loads nothing and runs nothing; what a model wrote is shown as text; a number that was not measured is a
+dash, never 0. What is read is `trainer.report.data`, how a chart is drawn `trainer.report.charts`.
+"""
 
 from __future__ import annotations
 

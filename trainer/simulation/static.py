@@ -1,4 +1,8 @@
-"""One batch under fixed weights: how long until P groups are complete, and what it was made of."""
+"""One batch under fixed weights: how long until P groups are complete, and what it was made of.
+
+List scheduling: the next member in order takes the first slot that is free. At equal times groups count in the order in
+which they were launched. Not promised: admission and lag, which need versions (`trainer.simulation.asynchronous`).
+"""
 
 from __future__ import annotations
 
