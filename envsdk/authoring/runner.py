@@ -14,6 +14,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import os
 import sys
 import types
 from pathlib import Path
@@ -119,6 +120,8 @@ def state() -> Any:
 def main(function: str, kind: str, answer: str) -> None:
     """Judge, then write the reward whole or not at all."""
     here = Path(__file__).resolve().parent
+    if os.geteuid() == 0:
+        here.chmod(0o700)  # what the verifier runs as another user reads neither it nor its params
     params = here / "params.json"
     values = json.loads(params.read_text(encoding="utf-8")) if params.exists() else {}
     judge = load(here / "verifier.py", function)

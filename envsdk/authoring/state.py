@@ -28,7 +28,7 @@ class State(Protocol):
 
 
 class FolderState:
-    """A state that lies in a folder: ``/app/x`` is ``root/app/x``.
+    """A state that lies in a folder: a path of the sandbox is that path under ``root``.
 
     A link, absolute or not, is followed as it would be in the sandbox, so that none leads out of ``root``.
     """

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pwd
 import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from envsdk.graders.code_output import code_output
 from envsdk.graders.verdict import Verdict, judged
@@ -28,6 +30,7 @@ def command(
     exit_code: int = 0,
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
+    user: str = "agent",
     timeout_s: float = 10.0,
 ) -> Verdict:
     """Right where the command ends by itself with ``exit_code`` and, if asked, prints ``output``.
@@ -39,6 +42,7 @@ def command(
         exit_code: that it must end with.
         cwd: where it runs.
         env: variables beside a plain PATH.
+        user: who it runs as where the verifier is root, so that it reads no tests; where there is none, ``nobody``.
         timeout_s: seconds, after which it is ended and ``incorrect``.
     """
     variables = {"PATH": os.defpath, "LANG": "C.UTF-8", **(env or {})}
@@ -55,6 +59,7 @@ def command(
                 cwd=cwd,
                 env=variables,
                 start_new_session=True,
+                **_identity(user),
             )
         except (FileNotFoundError, PermissionError, NotADirectoryError):
             return "no_answer"
@@ -73,3 +78,13 @@ def command(
     if output is None:
         return "correct"
     return judged(code_output(printed.decode("utf-8", "replace"), output) == "correct")
+
+
+def _identity(name: str) -> dict[str, Any]:
+    if os.geteuid() != 0 or name == "root":
+        return {}
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        found = pwd.getpwnam("nobody")
+    return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": ()}

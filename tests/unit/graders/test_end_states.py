@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -75,7 +77,7 @@ def python(source: str) -> list[str]:
     ],
 )
 def test_commands(source: str, options: dict[str, Any], verdict: str) -> None:
-    assert command(python(source), **options) == verdict
+    assert command(python(source), user="root", **options) == verdict
 
 
 @pytest.mark.parametrize("words", [["/no/such/program"], ["/etc/passwd"], ["/etc/passwd/x"]])
@@ -83,10 +85,20 @@ def test_a_program_that_is_not_there_is_no_answer(words: list[str]) -> None:
     assert command(words) == "no_answer"
 
 
+def test_a_command_is_not_root(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    (tmp_path / "secret").write_text("x")
+    words = ["/bin/sh", "-c", f"id -u; cat {tmp_path}/secret 2>/dev/null"]
+    found = subprocess.run(["id", "-u", "nobody"], capture_output=True, text=True, check=True).stdout
+    expected = found if os.geteuid() == 0 else f"{os.geteuid()}\nx"
+    assert command(words, user="no-such-user", output=expected, exit_code=1 if os.geteuid() == 0 else 0) == "correct"
+    assert command(["/bin/sh", "-c", "id -u"], user="root", output=f"{os.geteuid()}") == "correct"
+
+
 def test_what_a_command_leaves_running_holds_nothing_up() -> None:
     source = "import subprocess; subprocess.Popen(['sleep', '60']); print('done', flush=True)"
-    assert command(python(source), output="done", timeout_s=20) == "correct"
+    assert command(python(source), output="done", timeout_s=20, user="root") == "correct"
 
 
 def test_a_command_that_never_reads_its_input_is_not_waited_for() -> None:
-    assert command(python("print('done')"), stdin="x" * (1 << 20), output="done") == "correct"
+    assert command(python("print('done')"), stdin="x" * (1 << 20), output="done", user="root") == "correct"

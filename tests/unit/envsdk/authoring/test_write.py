@@ -197,7 +197,7 @@ def third():
 def prints(state, *, output):
     if file(state, "/app/run.sh", mode=0o755) != "correct":
         return {"reward": 0.0, "runnable": 0.0}
-    return {"reward": float(command(["/app/run.sh"], output=output) == "correct"), "runnable": 1.0}
+    return {"reward": float(command(["/app/run.sh"], output=output, user="root") == "correct"), "runnable": 1.0}
 
 
 @task(verifier=prints, artifacts=["/app/run.sh"])
