@@ -7,7 +7,7 @@ source "$(dirname "$0")/lib.sh"
 
 # what is looked for -> the package that brings it; a path is looked for in the library folders
 SANDBOXES=(
-    "dockerd docker.io" "docker docker.io" "iptables iptables" "debootstrap debootstrap" "bwrap bubblewrap"
+    "dockerd docker.io" "docker docker.io" "iptables iptables" "debootstrap debootstrap" "bwrap bubblewrap" "ip iproute2"
     "busybox busybox-static" "libnuma.so.1 libnuma1" "libfaketime.so.1 libfaketime" "g++ g++" "git git"
     "setpriv util-linux" "/usr/share/keyrings/debian-archive-keyring.gpg debian-archive-keyring"
 )

@@ -24,7 +24,7 @@ from envsdk.sandboxes import cgroups
 from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox, Running, launch, new_folder
 from envsdk.sandboxes.bubblewrap_images import TreeImages
-from envsdk.sandboxes.bubblewrap_network import Network, hosts_text, open_holder
+from envsdk.sandboxes.bubblewrap_network import Network, open_network
 from envsdk.sandboxes.bubblewrap_store import PREFIX, Store
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.disk import remove_tree
@@ -70,7 +70,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
             **(known.origin if known else {"image": image}),
         }
 
-    async def _start(self, spec: SandboxSpec, timeout_s: float) -> BubblewrapSandbox:
+    async def _start(self, spec: SandboxSpec, timeout_s: float, *, name: str = "") -> BubblewrapSandbox:
         image = self.store.image(spec.image)
         if image is None or not self.store.note_use(image):
             raise SandboxError(
@@ -79,7 +79,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
                 hint="call ensure_image first",
                 where=spec.image,
             )
-        return await self._stack(spec, image.layers, image.env, timeout_s)
+        return await self._stack(spec, image.layers, image.env, timeout_s, name=name)
 
     async def start_from(self, snapshot: Snapshot, spec: SandboxSpec, n: int = 1) -> list[Sandbox]:
         layers = self._snapshots.get(snapshot.id)
@@ -106,10 +106,22 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         return self.store.save(prepared).reference
 
     async def acquire_named(self, spec: SandboxSpec, name: str, *, timeout_s: float) -> BubblewrapSandbox:
-        """Services of one episode share a network namespace: every name is its loopback address."""
-        if name not in self._networks.get(spec.join, Network()).names:
+        """A sandbox on the network ``spec.join``, reachable there as ``name``."""
+        network = self._networks.get(spec.join)
+        if network is None or name not in network.names:
             raise SandboxError(f"{name!r} is not a name of network {spec.join!r}", code="no_such_network")
-        return await self.start(spec, timeout_s)
+        box = await self._start(spec, timeout_s, name=name)
+        self._adopt(box)
+        return box
+
+    async def plug_in(self, network: str, pid: int, name: str) -> None:
+        """Connect a started sandbox to the network it joins. Raises `SandboxError`."""
+        await self._network(network).plug_in(pid, name)
+
+    def _network(self, path: str) -> Network:
+        if path not in self._networks:
+            raise SandboxError(f"network {path!r} is not this provider's", code="no_such_network")
+        return self._networks[path]
 
     async def image_config(self, image: str) -> ImageConfig:
         known = self.store.image(image)
@@ -120,20 +132,20 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         )
 
     async def open_network(self, names: Sequence[str]) -> str:
-        holder = await open_holder()
-        self._networks[holder.path] = Network(names=tuple(names), holder=holder)
-        return holder.path
+        network = await open_network(names)
+        self._networks[network.path] = network
+        return network.path
 
     async def close_network(self, network: str) -> None:
         gone = self._networks.pop(network, None)
-        if gone is not None and gone.holder is not None:
-            await gone.holder.close()
+        if gone is not None:
+            await gone.close()
 
     async def _stack(
-        self, spec: SandboxSpec, layers: tuple[str, ...], env: Mapping[str, str], timeout_s: float
+        self, spec: SandboxSpec, layers: tuple[str, ...], env: Mapping[str, str], timeout_s: float, *, name: str = ""
     ) -> BubblewrapSandbox:
         running, channel = await self.start_layers(spec, layers)
-        box = BubblewrapSandbox(self, running, spec, channel, layers=layers, image_env=dict(env))
+        box = BubblewrapSandbox(self, running, spec, channel, layers=layers, image_env=dict(env), name=name)
         try:
             await box.hello(timeout_s=timeout_s)
         except SandboxError as error:
@@ -153,7 +165,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         folder = new_folder(self.store.boxes())
         (folder / "layers").write_text(" ".join(layers), encoding="ascii")
         if spec.join:
-            (folder / "hosts").write_text(hosts_text(self._networks[spec.join].names), encoding="ascii")
+            (folder / "hosts").write_text(self._network(spec.join).hosts_text(), encoding="ascii")
         try:
             return await launch(spec, folder, options, folder.name)
         except BaseException:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from envsdk.errors import SandboxError
 from envsdk.sandboxes import cgroups, seccomp
 from envsdk.sandboxes.base import Counters, Liveness, Sandbox, SandboxSpec, Snapshot
+from envsdk.sandboxes.bubblewrap_network import joined_user
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.counting import counters_from
 from envsdk.sandboxes.disk import folder_mib, remove_tree
@@ -70,9 +71,7 @@ def arguments(
     words = [str(helper_path()), "launch"]
     if rootless:
         # A network is joined from inside the user namespace that owns it.
-        words.append(f"userns={spec.join.removesuffix('net')}user" if spec.join else "user")
-    if spec.join:
-        words.append(f"net={spec.join}")
+        words.append(f"userns={joined_user(spec.join)}" if spec.join else "user")
     if group is not None:
         words += [f"group={path}" for path in group.procs()]
     else:
@@ -115,7 +114,7 @@ def _mounts() -> tuple[str, ...]:
 
 def _network(spec: SandboxSpec, folder: Path) -> list[str]:
     if spec.join:
-        return ["--ro-bind", str(folder / "hosts"), "/etc/hosts"]
+        return ["--unshare-net", "--ro-bind", str(folder / "hosts"), "/etc/hosts"]
     if spec.network == "public":
         return ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
     return ["--unshare-net"]
@@ -218,16 +217,20 @@ class BubblewrapSandbox(KeptSandbox):
         *,
         layers: tuple[str, ...],
         image_env: dict[str, str],
+        name: str = "",
     ) -> None:
         super().__init__(running.folder.name, spec, channel, image_env)
         self._provider = provider
         self._running = running
+        self._name = name
         self._is_frozen = False
         self._waking = asyncio.Lock()
         self.layers = layers
 
     async def hello(self, *, timeout_s: float) -> None:
         await super().hello(timeout_s=timeout_s)
+        if self.spec.join:
+            await self._provider.plug_in(self.spec.join, self._running.inner_pid(), self._name)
         if self.spec.network == "allowlist":
             await self.open_way_out(self._running.inner_pid())
 

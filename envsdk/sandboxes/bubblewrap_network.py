@@ -1,7 +1,9 @@
-"""The network of an episode's services without an engine: one network namespace, held open by a waiting process.
+"""The network of an episode's services without an engine: a switch in a namespace of its own, a cable to each sandbox.
 
-All sandboxes that join it see the same loopback interface and nothing else, so services reach each other at 127.0.0.1
-under their names; two of them cannot listen on the same port. The holder ends with its owner.
+A waiting process holds a network namespace with a bridge. Every sandbox that joins has a namespace of its own with one
+interface, the other end of which is plugged into that bridge: services have addresses and ports of their own, reach
+each other by name, and nothing leads out. All of it goes with the holder and the sandboxes, which end with their owner.
+An ordinary user's network belongs to a user namespace of his that its sandboxes join.
 """
 
 from __future__ import annotations
@@ -12,21 +14,50 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from envsdk.errors import SandboxError
+from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes.program import helper_path
 
 _START_S = 10.0
+_BLOCK = "10.214.0"
+_FIRST_NAMED, _FIRST_UNNAMED, _LAST = 2, 100, 254
 
 
 @dataclass(slots=True)
-class Holder:
-    """The process that keeps a namespace alive; ``path`` names the namespace."""
+class Network:
+    """One network: ``names`` are reachable on it, ``path`` names its namespace, as `SandboxSpec.join` takes it."""
 
+    names: tuple[str, ...]
     process: subprocess.Popen[bytes]
     path: str
+    _free: list[int] = field(default_factory=lambda: list(range(_LAST, _FIRST_UNNAMED - 1, -1)))
+    _cables: int = 0
+
+    def hosts_text(self) -> str:
+        """``/etc/hosts`` for a sandbox on the network."""
+        lines = [f"{self._address(name)} {name}\n" for name in self.names]
+        return "127.0.0.1 localhost\n::1 localhost\n" + "".join(lines)
+
+    def _address(self, name: str) -> str:
+        return f"{_BLOCK}.{_FIRST_NAMED + self.names.index(name)}"
+
+    async def plug_in(self, pid: int, name: str) -> None:
+        """Give the sandbox whose first process is ``pid`` its interface and address. Raises `SandboxError`."""
+        if not name and not self._free:
+            raise SandboxError("the network has no address left", code="network_failed")
+        address = self._address(name) if name else f"{_BLOCK}.{self._free.pop()}"
+        self._cables += 1
+        cable = f"v{self._cables}"
+        await asyncio.to_thread(
+            _configure,
+            self.path,
+            f"link add {cable} type veth peer name eth0 netns {pid}\nlink set {cable} master br0 up\n",
+        )
+        await asyncio.to_thread(
+            _configure, f"/proc/{pid}/ns/net", f"addr add {address}/24 dev eth0\nlink set eth0 up\n", user=self.path
+        )
 
     async def close(self) -> None:
         """End the holder; the namespace goes with its last sandbox."""
@@ -39,31 +70,40 @@ class Holder:
             self.process.kill()
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
-    """A network and the names that are reachable on it."""
-
-    names: tuple[str, ...] = ()
-    holder: Holder | None = None
+def joined_user(network: str) -> str:
+    """The user namespace that a network belongs to, by the network's path."""
+    return f"{network.removesuffix('net')}user"
 
 
-def hosts_text(names: Sequence[str]) -> str:
-    """``/etc/hosts`` for a sandbox on the network."""
-    return "127.0.0.1 localhost\n::1 localhost\n" + "".join(f"127.0.0.1 {name}\n" for name in names)
+def _configure(network: str, commands: str, *, user: str = "") -> None:
+    """Run `ip` commands in a network namespace. Raises `SandboxError` (``network_failed``)."""
+    words = [str(helper_path()), "launch", *([f"userns={joined_user(user or network)}"] if os.geteuid() else [])]
+    words += [f"net={network}", "--", _ip(), "-batch", "-"]
+    done = subprocess.run(words, input=commands.encode(), capture_output=True, check=False, timeout=_START_S, env={})
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise SandboxError(f"the services' network could not be set up: {said}", code="network_failed")
 
 
-async def open_holder() -> Holder:
-    """Start a holder: bubblewrap brings the loopback up, and a reader waits until we close its input."""
-    words = [
-        shutil.which("bwrap") or "bwrap",
-        "--bind",
-        "/",
-        "/",
-        "--dev",
-        "/dev",
-        "--unshare-net",
-        "--die-with-parent",
-    ]
+def _ip() -> str:
+    found = shutil.which("ip", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if found is None:
+        raise PrerequisiteError(
+            "services under bubblewrap need the program ip",
+            code="services_unsupported",
+            hint="apt-get install iproute2",
+        )
+    return found
+
+
+async def open_network(names: Sequence[str]) -> Network:
+    """Start a holder and its bridge: bubblewrap makes the namespace, and a reader waits until we close its input.
+
+    Raises `SandboxError` (``network_failed``), `PrerequisiteError` (``services_unsupported``).
+    """
+    _ip()
+    bubblewrap = shutil.which("bwrap") or "bwrap"
+    words = [bubblewrap, "--bind", "/", "/", "--dev", "/dev", "--unshare-net", "--die-with-parent"]
     if os.geteuid():
         # The network must belong to a user namespace that can be joined: one of ours, not one of bubblewrap's own.
         words = [str(helper_path()), "launch", "user", "--", *words]
@@ -86,7 +126,13 @@ async def open_holder() -> Holder:
         process.kill()
         await asyncio.to_thread(process.wait)
         raise SandboxError("no network namespace could be made for the services", code="network_failed")
-    return Holder(process, f"/proc/{inner}/ns/net")
+    network = Network(tuple(names), process, f"/proc/{inner}/ns/net")
+    try:
+        await asyncio.to_thread(_configure, network.path, "link add br0 type bridge\nlink set br0 up\n")
+    except BaseException:
+        await asyncio.shield(network.close())
+        raise
+    return network
 
 
 def _child_of(pid: int) -> int | None:

@@ -1,5 +1,6 @@
 """Images and services on both back ends: what a Dockerfile makes is the same, whoever builds it."""
 
+import asyncio
 import io
 import tarfile
 from collections.abc import AsyncIterator
@@ -153,6 +154,25 @@ async def test_services_are_healthy_reached_by_name_and_logged(provider: Sandbox
     assert files.stdout == b""  # the agent does not see a service's files
     assert group.logs()["web"].startswith(b"started\n")
     assert b"GET / " in group.logs()["web"]
+
+
+async def test_services_may_use_the_same_port_and_do_not_share_a_loopback(provider: SandboxProvider) -> None:
+    image = await provider.ensure_image(None, BASE_IMAGE)
+    twin = WEB.model_copy(update={"name": "twin", "env": {"PLACE": "twin"}})
+    async with start_services(task(WEB, twin), provider) as group:
+        boxes = [
+            await provider.acquire(SandboxSpec(image=image, network="internal", join=group.network)) for _ in range(2)
+        ]
+        for box in boxes:
+            for name in ("web", "twin"):
+                said = await box.exec(["python3", "-c", FETCH, f"http://{name}:8000"])
+                assert said.stdout == f"from {name}\n".encode()
+            assert not (await box.exec(["python3", "-c", FETCH, "http://127.0.0.1:8000"])).ok
+        routes = await boxes[0].exec("grep -c 00000000.*0003 /proc/net/route")
+        assert routes.stdout == (b"0\n" if provider.name == "bubblewrap" else routes.stdout)
+        between = await group.sandbox("web").exec(["python3", "-c", FETCH, "http://twin:8000"])
+        assert between.stdout == b"from twin\n"
+        await asyncio.gather(*(box.close() for box in boxes))
 
 
 async def test_a_sandbox_off_the_network_reaches_no_service(provider: SandboxProvider) -> None:

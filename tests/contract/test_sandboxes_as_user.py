@@ -33,5 +33,6 @@ def test_all_but_users_holds_without_root(tmp_path: Path) -> None:
     )
     told = json.loads(ended.stdout)
     assert told["uid"] != 0
+    assert told["served"] == ["a", "b"]
     assert [finding for finding in told["findings"] if finding["outcome"] != "pass"] == []
     assert list((tmp_path / "images" / "bubblewrap" / "boxes").iterdir()) == []
