@@ -11,31 +11,21 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-PARTS = ("queue", "acquire", "prefill", "decode", "tool", "verify", "straggler", "assembly", "other")
+from envsdk.files.jsonl import read_rows
+from trainer.clock import PHASES, percentile
+from trainer.run_dir import METRICS
+from trainer.step_report import whole_lag_histogram
+
 Row = dict[str, Any]
-
-
-def rows_of(path: Path) -> list[Row]:
-    """The rows of a JSONL file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def last_envelope(folder: Path, stage: str) -> Row:
     """What the last command of a finished stage printed."""
     done = json.loads((folder / "done" / f"{stage}.json").read_text(encoding="utf-8"))
     return dict(done["envelopes"][-1])
-
-
-def lag_histogram(steps: list[Row]) -> dict[int, int]:
-    """Trained tokens by lag, over the whole run."""
-    counts: Counter[int] = Counter()
-    for step in steps:
-        counts.update({int(lag): number for lag, number in step["lag/tokens"].items()})
-    return dict(sorted(counts.items()))
 
 
 def overlap(steps: list[Row]) -> float:
@@ -46,30 +36,21 @@ def overlap(steps: list[Row]) -> float:
 def batch_times(steps: list[Row]) -> Row:
     """Percentiles of the time to trainable batch, and the mean of each part of its critical path, in seconds."""
     times = [step["time/t2tb_s"] for step in steps]
-    parts = {part: statistics.fmean(step[f"time/t2tb_{part}_s"] for step in steps) for part in PARTS}
-    return {"p50": percentile(times, 50), "p95": percentile(times, 95), "parts": parts}
-
-
-def percentile(values: list[float], q: float) -> float:
-    """The value that q percent do not exceed, between its neighbours in proportion."""
-    ordered = sorted(values)
-    place = (len(ordered) - 1) * q / 100
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    parts = {part: statistics.fmean(step[f"time/t2tb_{part}_s"] for step in steps) for part in PHASES}
+    return {"p50": percentile(times, 0.5), "p95": percentile(times, 0.95), "parts": parts}
 
 
 def figures(folder: Path) -> Row:
     """Everything, as data."""
     before, train, after = (last_envelope(folder, stage) for stage in ("before", "train", "after"))
     run = Path(train["run_dir"])
-    steps = rows_of(run / "metrics.jsonl")
+    steps = read_rows(run / METRICS).rows
     facts = json.loads((run / "run.json").read_text(encoding="utf-8"))
     return {
         "before": before,
         "after": after,
         "steps": len(steps),
-        "lag_tokens": lag_histogram(steps),
+        "lag_tokens": whole_lag_histogram(steps),
         "overlap": overlap(steps),
         "batch_s": batch_times(steps),
         "mismatch": [facts["mismatch_baseline"], *(step["sync/mismatch"] for step in steps)],

@@ -7,7 +7,7 @@ scored enters a mean, and coverage stands beside it (law 1). Lag is counted per 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from envsdk.episode.record import EpisodeRecord
@@ -25,6 +25,14 @@ def lag_histogram(records: Sequence[EpisodeRecord], *, version: int) -> dict[int
         if record.outcome.in_gradient and record.tokens is not None:
             for span in record.tokens.versions:
                 lags[version - span.version] += span.end - span.start
+    return dict(sorted(lags.items()))
+
+
+def whole_lag_histogram(rows: Iterable[Mapping[str, Any]]) -> dict[int, int]:
+    """Trained tokens by lag over the steps whose rows of metrics these are."""
+    lags: Counter[int] = Counter()
+    for row in rows:
+        lags.update({int(lag): tokens for lag, tokens in row["lag/tokens"].items()})
     return dict(sorted(lags.items()))
 
 

@@ -5,7 +5,6 @@ Reads a run that is going on, was killed, or has not trained yet, as far as it h
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from envsdk.spec.load import load_task
 from trainer.evaluate import Evaluation, summarise
 from trainer.ledger import Ledger
 from trainer.run_dir import METRICS, TASKS, TIMELINE, RunDir
+from trainer.step_report import whole_lag_histogram
 
 _PER_KIND = 3
 
@@ -71,14 +71,11 @@ def read(path: Path, *, evals: Mapping[str, Path] | None = None) -> ReportData:
     run = RunDir.open(path)
     steps = _rows(path / METRICS)
     ledger = Ledger(path)
-    lags: Counter[int] = Counter()
-    for row in steps:
-        lags.update({int(lag): tokens for lag, tokens in row["lag/tokens"].items()})
     return ReportData(
         facts=run.facts,
         steps=steps,
         bars=_rows(path / TIMELINE),
-        lags=dict(sorted(lags.items())),
+        lags=whole_lag_histogram(steps),
         outcomes=dict(ledger.outcomes),
         causes=_causes(ledger),
         evals={name: _evaluation(file) for name, file in (evals or {}).items()},

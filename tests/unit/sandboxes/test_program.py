@@ -17,7 +17,7 @@ def test_the_shipped_helper_was_built_from_these_sources() -> None:
 def test_the_same_compiler_builds_the_same_bytes(tmp_path: Path) -> None:
     note = dict(line.split(" ", 1) for line in SHIPPED.with_suffix(".built").read_text().splitlines())
     if platform.machine() != "x86_64" or note["compiler"] != program.compiler_version():
-        return  # another compiler makes other bytes; the sources are held by the test above
+        pytest.skip("another compiler makes other bytes; the test above holds the sources")
     program.build(tmp_path / "helper")
     assert (tmp_path / "helper").read_bytes() == SHIPPED.read_bytes()
 

@@ -104,3 +104,12 @@ def test_the_phases_always_add_up_to_the_total(groups, previous, assembly, decod
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.95, 3.85)])
 def test_percentiles_lie_between_neighbours(share: float, expected: float) -> None:
     assert percentile([4.0, 1.0, 3.0, 2.0], share) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=50), st.floats(0, 1), st.floats(0, 1))
+def test_percentiles_stay_within_the_values_and_in_order(values: list[float], one: float, other: float) -> None:
+    low, high = (percentile(values, share) for share in sorted((one, other)))
+    slack = 1e-9 * max(values)  # of interpolating
+    assert min(values) - slack <= low <= high + slack
+    assert high <= max(values) + slack
+    assert percentile(values, 1.0) == max(values)

@@ -10,7 +10,7 @@ from trainer.clock import batch_timing
 from trainer.dispatch import DispatchCounts
 from trainer.group import Member
 from trainer.probe import Reading
-from trainer.step_report import console_line, lag_histogram, step_row, summarise
+from trainer.step_report import console_line, lag_histogram, step_row, summarise, whole_lag_histogram
 from trainer.weights import Publication
 
 
@@ -63,6 +63,14 @@ def test_a_row_is_json_and_the_line_says_the_main_things() -> None:
     assert "mismatch 0.050" in line
     assert "overlap 50%" in line
     assert "\n" not in line
+
+
+def test_lag_of_a_run_adds_up_that_of_its_steps_as_they_are_written_down() -> None:
+    rows = [json.loads(json.dumps(row())), json.loads(json.dumps(row()))]
+    whole = whole_lag_histogram(rows)
+    assert whole == {int(lag): 2 * tokens for lag, tokens in rows[0]["lag/tokens"].items()}
+    assert list(whole) == sorted(whole)
+    assert whole_lag_histogram([]) == {}
 
 
 def test_a_run_is_summed_up_by_launched_rewards_and_percentiles() -> None:

@@ -113,10 +113,8 @@ def test_any_trainable_log_ratio_leaves_loss_and_gradient_finite(seed: int, conf
 
 
 @settings(max_examples=30)
-@given(seeds, configs)
+@given(seeds, st.sampled_from([config for config in CONFIGS if config.loss not in {"cispo", "tis_pg"}]))
 def test_the_gradient_is_that_of_the_value_where_the_weight_is_not_detached(seed: int, config: LossConfig) -> None:
-    if config.loss in {"cispo", "tis_pg"}:
-        return
     case = a_case(seed)
     _, grad_BT = loss_and_gradient(case, config)
     step = 1e-6
