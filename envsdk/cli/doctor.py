@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -9,16 +11,25 @@ from rich.table import Table
 from envsdk.cli.envelope import MISSING, failure, success
 from envsdk.cli.options import JsonFlag, emit
 from envsdk.errors import PrerequisiteError
+from envsdk.home import BASE_IMAGE
 from envsdk.prerequisites import Finding, examine
 
 _MARKS = {"ok": "[green]ok[/]", "missing": "[red]missing[/]", "absent": "[yellow]absent[/]"}
 
 
-def doctor(*, as_json: JsonFlag = False) -> None:
+def doctor(
+    *,
+    checkpoints: Annotated[
+        bool, typer.Option("--checkpoints", help="Also try to freeze and restore a process (CRIU, experimental).")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Check sandboxes, packages, models, disk and registry, and print the fix for what is missing. Exit 0, or 3."""
+    from envsdk.sandboxes.checkpoint import not_asked, probe
+
     console = Console(stderr=True)
     with console.status("looking at this machine (imports torch and vllm: some seconds)"):
-        findings = examine()
+        findings = (*examine(), probe(BASE_IMAGE) if checkpoints else not_asked())
     missing = [finding for finding in findings if finding.state == "missing"]
     if as_json:
         errors = [PrerequisiteError(finding.detail, hint=finding.fix, where=finding.name) for finding in missing]

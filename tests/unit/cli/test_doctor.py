@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from envsdk.cli import doctor as command
 from envsdk.prerequisites import Finding
+from envsdk.sandboxes.checkpoint import NAME as CHECKPOINTS
 
 GOOD = Finding(name="python", state="ok", detail="3.11")
 GONE = Finding(name="sandbox", state="missing", detail="neither", fix="run setup")
@@ -31,7 +32,7 @@ def test_only_what_is_essential_decides_the_status(
 def test_the_envelope_carries_every_finding_and_an_error_for_each_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:
     result = _run(monkeypatch, GOOD, GONE, OPTIONAL, flags=("--json",))
     envelope = json.loads(result.stdout)
-    assert [check["name"] for check in envelope["checks"]] == ["python", "sandbox", "chromium"]
+    assert [check["name"] for check in envelope["checks"]] == ["python", "sandbox", "chromium", CHECKPOINTS]
     assert envelope["ok"] is False
     assert envelope["errors"] == [
         {"code": "prerequisite_missing", "message": "neither", "hint": "run setup", "where": "sandbox"}
