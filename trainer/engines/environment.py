@@ -25,7 +25,10 @@ def prepare_environment(*, kv_cache_gib: int, threads: str, compiled: bool) -> N
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
         "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # stdout is for results
-        "PYTHONWARNINGS": "ignore::FutureWarning:vllm.triton_utils.dispatcher",  # for its authors
+        # For vLLM's authors: the count of what its engines left in shared memory, which the counting tracker removes,
+        # and where torch binds memory.
+        "PYTHONWARNINGS": "ignore::FutureWarning:vllm.triton_utils.dispatcher,ignore:resource_tracker:UserWarning",
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
         "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gib),
         "VLLM_CPU_OMP_THREADS_BIND": cpus,  # the default binds one thread on two cores
         # Engine and learner share the cores. A thread that spins at a barrier keeps the other's from running: sleeping
