@@ -52,6 +52,10 @@ def _why_not(image: str) -> str:
     checked = subprocess.run(["criu", "check"], capture_output=True, text=True, check=False, timeout=30)
     if checked.returncode:
         return f"criu check: {_last_line(checked.stdout + checked.stderr)}"
+    return _refused(image)
+
+
+def _refused(image: str) -> str:
     import docker.errors
 
     from envsdk.sandboxes.docker_engine import Engine

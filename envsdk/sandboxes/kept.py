@@ -158,6 +158,11 @@ class KeptSandbox(ABC):
             return False
         return probe.exit_code == 0
 
+    @property
+    def is_linked(self) -> bool:
+        """The link to the helper stands: a sandbox that ended lets go of it."""
+        return self._channel.lost is None
+
     async def responds(self) -> bool:
         """Whether the sandbox's helper answers: what tells a whole warm sandbox, which nobody has used yet."""
         return await self._channel.ping(timeout_s=_PROBE_S)

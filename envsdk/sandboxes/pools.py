@@ -1,8 +1,9 @@
 """Warm pools: sandboxes started before they are asked for, one pool for each distinct spec.
 
 A pool's key is a hash of the whole `SandboxSpec` (image, resources, network, user, ...). Its target follows measured
-demand: takes per second, times what a start takes, with a margin; `prewarm` raises it for a while. A sandbox is probed
-before it is handed out, closed when it grew old, and never comes back after use. All pools of a provider share one
+demand: takes per second, times what a start takes, with a margin; `prewarm` raises it for a while. Idle sandboxes are
+asked for an answer every few seconds. One is handed out at once where it answered a moment ago and its link stands,
+else asked first; closed when it grew old; and it never comes back after use. All pools of a provider share one
 budget of idle sandboxes and one queue of starts, first come, first served.
 
 Not promised: a warm sandbox. An empty pool starts one for its caller at once.
@@ -29,12 +30,16 @@ TICK_S = 1.0
 MARGIN = 1.5
 IDLE_MIB = 256
 REFILL_PAUSE_S = 0.05
+ASK_EVERY_S = 5.0
+FRESH_S = 10.0
 STARTS_AT_ONCE = max(4, 4 * (os.cpu_count() or 1))
 
 
 class Poolable(Protocol):
     """What a pool needs of a sandbox."""
 
+    @property
+    def is_linked(self) -> bool: ...
     async def responds(self) -> bool: ...
     async def close(self) -> None: ...
 
@@ -64,10 +69,20 @@ class PoolStats:
     aged_out: int
 
 
+@dataclass(slots=True, eq=False)
+class _Idle(Generic[B]):
+    """One idle sandbox: when it was started, last answered, and was last asked."""
+
+    box: B
+    since: float
+    answered: float
+    asked: float
+
+
 @dataclass(slots=True)
 class _Pool(Generic[B]):
     spec: SandboxSpec
-    idle: deque[tuple[float, B]] = field(default_factory=deque)
+    idle: deque[_Idle[B]] = field(default_factory=deque)
     takes: deque[float] = field(default_factory=deque)
     starting: int = 0
     wanted: int = 0
@@ -122,15 +137,15 @@ class WarmPools(Generic[B]):
         pool.takes.append(self._clock())
         self._ensure_tick()
         while pool.idle:
-            since, box = pool.idle.popleft()
-            if self._clock() - since > MAX_AGE_S:
-                self._let_go(box, "aged_out")
-            elif await self._responds(pool, since, box):
+            one = pool.idle.popleft()
+            if self._clock() - one.since > MAX_AGE_S:
+                self._let_go(one.box, "aged_out")
+            elif await self._is_whole(pool, one):
                 self._counts["warm_takes"] += 1
                 self._refill(pool)
-                return box
+                return one.box
             else:
-                self._let_go(box, "unhealthy")
+                self._let_go(one.box, "unhealthy")
         self._counts["cold_takes"] += 1
         self._waiting_takers += 1
         try:
@@ -139,13 +154,23 @@ class WarmPools(Generic[B]):
         finally:
             self._waiting_takers -= 1
 
-    @staticmethod
-    async def _responds(pool: _Pool[B], since: float, box: B) -> bool:
+    async def _is_whole(self, pool: _Pool[B], one: _Idle[B]) -> bool:
+        if not one.box.is_linked:
+            return False
+        if self._clock() - one.answered <= FRESH_S:
+            return True
         try:
-            return await box.responds()
+            return await one.box.responds()
         except asyncio.CancelledError:  # its taker has gone: it stays for the next one
-            pool.idle.appendleft((since, box))
+            pool.idle.appendleft(one)
             raise
+
+    async def _ask(self, pool: _Pool[B], one: _Idle[B]) -> None:
+        if await one.box.responds():
+            one.answered = self._clock()
+        elif one in pool.idle:
+            pool.idle.remove(one)
+            self._let_go(one.box, "unhealthy")
 
     async def prewarm(self, spec: SandboxSpec, n: int) -> int:
         """Have ``n`` idle ones for the next while, within the budget; returns how many there are.
@@ -171,7 +196,7 @@ class WarmPools(Generic[B]):
         if self._tick is not None:
             self._tick.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        idle = [box for pool in self._pools.values() for _, box in pool.idle]
+        idle = [one.box for pool in self._pools.values() for one in pool.idle]
         self._pools.clear()
         await asyncio.gather(*(box.close() for box in idle))
 
@@ -199,7 +224,8 @@ class WarmPools(Generic[B]):
             if self._closed:
                 await box.close()
             else:
-                pool.idle.append((self._clock(), box))
+                now = self._clock()
+                pool.idle.append(_Idle(box, since=now, answered=now, asked=now))
         finally:
             pool.starting -= 1
             pool.changed.set()
@@ -239,13 +265,17 @@ class WarmPools(Generic[B]):
             self.sweep()
 
     def sweep(self) -> None:
-        """One round of upkeep: the old and the superfluous go, the missing are started."""
+        """One round of upkeep: the old and the superfluous go, the silent are asked, the missing are started."""
         now = self._clock()
         for key, pool in list(self._pools.items()):
-            while pool.idle and now - pool.idle[0][0] > MAX_AGE_S:
-                self._let_go(pool.idle.popleft()[1], "aged_out")
-            while len(pool.idle) > pool.target(now) and now - pool.idle[0][0] > DEMAND_WINDOW_S:
-                self._let_go(pool.idle.popleft()[1], "aged_out")
+            while pool.idle and now - pool.idle[0].since > MAX_AGE_S:
+                self._let_go(pool.idle.popleft().box, "aged_out")
+            while len(pool.idle) > pool.target(now) and now - pool.idle[0].since > DEMAND_WINDOW_S:
+                self._let_go(pool.idle.popleft().box, "aged_out")
+            for one in pool.idle:
+                if now - one.asked >= ASK_EVERY_S:
+                    one.asked = now
+                    self._later(self._ask(pool, one))
             if not pool.idle and not pool.starting and not pool.takes and now >= pool.wanted_until:
                 del self._pools[key]
             else:

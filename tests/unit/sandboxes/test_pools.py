@@ -22,9 +22,12 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 class Box:
     is_healthy: bool = True
     is_closed: bool = False
+    is_linked: bool = True
+    times_asked: int = 0
     gate: asyncio.Event | None = None
 
     async def responds(self) -> bool:
+        self.times_asked += 1
         if self.gate is not None:
             await self.gate.wait()
         return self.is_healthy
@@ -125,10 +128,11 @@ async def test_one_box_is_never_handed_to_two_takers() -> None:
 
 
 async def test_an_unhealthy_box_is_closed_and_the_next_one_taken() -> None:
-    starter = Starter()
-    warm = make(starter, Clock())
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
     await warm.prewarm(SPEC, 2)
     starter.made[0].is_healthy = False
+    clock.time_s += pools.FRESH_S + 1
     assert await warm.take(SPEC, 5) is starter.made[1]
     await settle()
     assert starter.made[0].is_closed
@@ -137,16 +141,54 @@ async def test_an_unhealthy_box_is_closed_and_the_next_one_taken() -> None:
 
 
 async def test_a_box_whose_taker_is_cancelled_while_it_is_asked_stays_for_the_next() -> None:
-    starter = Starter()
-    warm = make(starter, Clock())
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
     await warm.prewarm(SPEC, 1)
     starter.made[0].gate = asyncio.Event()
+    clock.time_s += pools.FRESH_S + 1
     taking = asyncio.ensure_future(warm.take(SPEC, 5))
     await settle()
     taking.cancel()
     await settle()
     starter.made[0].gate.set()
     assert await warm.take(SPEC, 5) is starter.made[0]
+    await warm.close()
+
+
+async def test_one_that_answered_a_moment_ago_is_handed_out_without_being_asked_again() -> None:
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
+    await warm.prewarm(SPEC, 1)
+    clock.time_s += pools.FRESH_S - 1
+    assert (await warm.take(SPEC, 5)).times_asked == 0
+    await warm.close()
+
+
+async def test_one_whose_link_broke_is_never_handed_out_however_fresh() -> None:
+    starter = Starter()
+    warm = make(starter, Clock())
+    await warm.prewarm(SPEC, 2)
+    starter.made[0].is_linked = False
+    assert await warm.take(SPEC, 5) is starter.made[1]
+    await settle()
+    assert starter.made[0].is_closed
+    await warm.close()
+
+
+async def test_idle_ones_are_asked_now_and_then_and_the_silent_go() -> None:
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
+    await warm.prewarm(SPEC, 2)
+    starter.made[0].is_healthy = False
+    for _ in range(3):
+        clock.time_s += pools.ASK_EVERY_S / 2
+        warm.sweep()
+        await settle()
+    assert [box.times_asked for box in starter.made[:2]] == [1, 1]
+    assert [box.is_closed for box in starter.made[:2]] == [True, False]
+    clock.time_s += pools.FRESH_S - 3 * pools.ASK_EVERY_S / 2 + 1
+    assert (await warm.take(SPEC, 5)) is starter.made[1]
+    assert starter.made[1].times_asked == 1
     await warm.close()
 
 
