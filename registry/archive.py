@@ -10,10 +10,12 @@ import base64
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import LargeBinary, func, select, text
+from sqlalchemy.exc import CompileError, StatementError
 from sqlalchemy.orm import Session
 
 from envsdk.errors import StoreError, UsageError
@@ -106,24 +108,48 @@ def import_archive(
     Raises:
         UsageError: it is no archive, or the registry holds something (``registry_not_empty``).
     """
-    try:
+    with _as_bad_archive(source):
         head = json.loads((source / "archive.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{source} is no archive: {error}", code="bad_archive") from error
-    if head.get("format") != FORMAT:
-        raise UsageError(f"the archive has format {head.get('format')!r}", code="bad_archive")
-    for path in sorted((source / "blobs").iterdir()):
+        if head["format"] != FORMAT:
+            raise UsageError(f"the archive has format {head['format']!r}", code="bad_archive", where=str(source))
+        paths = sorted((source / "blobs").iterdir())
+    for path in paths:
         if blobs.put(path.read_bytes()) != path.name:
             raise StoreError(f"blob {path.name[:12]} is damaged", code="blob_corrupt", where=str(path))
     with database.writing() as session:
         if session.scalar(select(func.count()).select_from(Item)):
             raise UsageError("the registry is not empty", code="registry_not_empty", hint="import into a new one")
         session.execute(Lineage.__table__.delete())  # type: ignore[attr-defined]
+        total = 0
         for model in PRIMARY:
-            count = _read_table(session, model, source / "tables" / f"{model.__tablename__}.jsonl")
+            path = source / "tables" / f"{model.__tablename__}.jsonl"
+            with _as_bad_archive(path):
+                count = _read_table(session, model, path)
             heard(model.__tablename__, count)
+            total += count
+        if total != head["rows"]:
+            raise UsageError(
+                f"the archive holds {total:,} rows, not the {head['rows']:,} that were written",
+                code="bad_archive",
+                where=str(source),
+                hint="copy it again, all of it",
+            )
         _set_sequences(session)
         return rebuild(session)
+
+
+@contextmanager
+def _as_bad_archive(where: Path) -> Iterator[None]:
+    """What a damaged file makes the readers raise, as one error that names it."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StatementError, CompileError) as error:
+        raise UsageError(
+            f"this is no archive: {error}",
+            code="bad_archive",
+            where=str(where),
+            hint="export it again, or copy it again",
+        ) from error
 
 
 def back_up(database: Database, blobs: BlobStore, dest: Path) -> Path:
@@ -175,9 +201,12 @@ def _as_json(value: Any) -> Any:
 
 def _read_table(session: Session, model: type[Base], path: Path) -> int:
     binary = {column.name for column in model.__table__.c if isinstance(column.type, LargeBinary)}
+    columns = set(model.__table__.c.keys())
     count = 0
     for rows in _row_batches(path):
         for row in rows:
+            if set(row) != columns:
+                raise ValueError(f"a row holds the columns {', '.join(sorted(set(row) ^ columns))} or lacks them")
             for name in binary:
                 row[name] = base64.b64decode(row[name])
         session.execute(model.__table__.insert(), rows)  # type: ignore[attr-defined]
