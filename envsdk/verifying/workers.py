@@ -53,13 +53,14 @@ class Worker:
         )
         self._numbers = itertools.count()
         self._pending: dict[int, Future[dict[str, Any]]] = {}
+        self._is_open = True
         self._lock = threading.Lock()
         threading.Thread(target=self._listen, name="envsdk-verifier", daemon=True).start()
 
     @property
     def alive(self) -> bool:
-        """The process has not ended."""
-        return self._process.poll() is None
+        """The process has not ended, and its answers are heard."""
+        return self._is_open and self._process.poll() is None
 
     @property
     def busy(self) -> bool:
@@ -70,6 +71,9 @@ class Worker:
         """Ask for a run; the result is the zygote's answer, or ``{"lost": True}`` where the process went away."""
         future: Future[dict[str, Any]] = Future()
         with self._lock:
+            if not self._is_open:
+                future.set_result({"lost": True})
+                return future
             number = next(self._numbers)
             self._pending[number] = future
             try:
@@ -91,16 +95,26 @@ class Worker:
             pending = b""
             while chunk := stream.read(1 << 16):
                 *lines, pending = (pending + chunk).split(b"\n")
-                for line in lines:
-                    said = json.loads(line)
-                    future = self._pending.pop(said["id"], None)
-                    if future is not None and not future.cancelled():
-                        future.set_result(said)
+                if not all(self._take(line) for line in lines):
+                    break
         with self._lock:
+            self._is_open = False
             left, self._pending = self._pending, {}
         for future in left.values():
             if not future.cancelled():
                 future.set_result({"lost": True})
+
+    def _take(self, line: bytes) -> bool:
+        """Hand on one answer; false, and the process is ended, where it is none."""
+        try:
+            said = json.loads(line)
+            future = self._pending.pop(said["id"], None)
+        except (ValueError, TypeError, KeyError):
+            self._process.kill()
+            return False
+        if future is not None and not future.cancelled():
+            future.set_result(said)
+        return True
 
     def close(self) -> None:
         """End the process and remove its copy of the tests."""

@@ -2,13 +2,15 @@
 
 Run as a program, never imported by the harness: ``python -I zygote.py TESTS_DIR MODULE_FILE``. One JSON object a line
 on stdin asks for a run, one on stdout answers. A child sees its own answer and files only, writes to nothing that
-outlives it, and is killed with its descendants when its time is over; its limits are the kernel's.
+outlives it, and is killed with its descendants when its time is over, in whatever session they hide: orphans come to
+this process. Its limits are the kernel's.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import ctypes
 import importlib.abc
 import importlib.util
 import json
@@ -23,6 +25,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +34,10 @@ TAIL_BYTES = 8 << 10
 RESULT_CAP_BYTES = (1 << 20) + 1
 HANDLE = "envsdk_state"
 """The read handle's module lies beside this file: its package would have to be loaded in each child."""
+MAX_PROCESSES = 256
+"""That may be beside those there were when a run began; the kernel does not bound root outside of a user namespace."""
+MAX_SWEEPS = 1000
+_PR_SET_CHILD_SUBREAPER = 36
 MAX_CHILDREN = 2 * (os.cpu_count() or 1)
 
 
@@ -100,7 +107,10 @@ def serve(wire: int, module: Any, broken: str) -> None:
     """The loop: requests in, children out, answers back."""
     selector = selectors.DefaultSelector()
     selector.register(0, selectors.EVENT_READ, "requests")
-    selector.register(wake_on_child(), selectors.EVENT_READ, "ended")
+    woken, wakes = wake_on_child()
+    selector.register(woken, selectors.EVENT_READ, "ended")
+    adopt_orphans()
+    own = (wire, woken, wakes)
     children: dict[int, Child] = {}
     waiting: list[dict[str, Any]] = []
     pending = b""
@@ -111,7 +121,7 @@ def serve(wire: int, module: Any, broken: str) -> None:
             if broken:
                 answer(wire, request["id"], error=broken, exit_code=1)
             else:
-                child = start(request, module, selector)
+                child = start(request, module, selector, own)
                 children[child.pid] = child
         soonest = min((child.deadline for child in children.values()), default=None)
         for key, _ in selector.select(None if soonest is None else max(0.0, soonest - time.monotonic())):
@@ -130,16 +140,21 @@ def serve(wire: int, module: Any, broken: str) -> None:
             finish(wire, child, children, selector)
 
 
-def wake_on_child() -> int:
+def wake_on_child() -> tuple[int, int]:
     """A pipe that becomes readable when a child ends: its own pipes may be held open by what it left behind."""
     woken, wakes = os.pipe()
     os.set_blocking(wakes, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
-    return woken
+    return woken, wakes
 
 
-def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector) -> Child:
+def adopt_orphans() -> None:
+    """Become the parent of every descendant that loses its own, so that none can hide in a session of its own."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector, own: tuple[int, ...]) -> Child:
     """Fork a child for one request; its clock starts here."""
     result_in, result_out = os.pipe()
     output_in, output_out = os.pipe()
@@ -150,8 +165,10 @@ def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector
             os.setsid()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.close(result_in)
-            os.close(output_in)
+            # What is this process's own, the wire above all, is out of a verifier's reach.
+            others = [key.fd for key in selector.get_map().values() if key.data not in ("requests", "ended")]
+            for descriptor in (result_in, output_in, *own, *others):
+                os.close(descriptor)
             os.dup2(output_out, 1)
             os.dup2(output_out, 2)
             os.close(0)
@@ -176,6 +193,7 @@ def bound(request: dict[str, Any]) -> None:
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, 64 << 20),
         (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_NPROC, MAX_PROCESSES + sum(name.isdigit() for name in os.listdir("/proc"))),  # noqa: PTH208
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(what)[1]
@@ -257,6 +275,7 @@ def finish(wire: int, child: Child, children: dict[int, Child], selector: select
     child.timed_out = ended is None
     kill(child.pid)  # before it is reaped, while the number is still its own
     _, status = os.waitpid(child.pid, 0)
+    end_orphans(children.keys() - {child.pid})
     for key in [key for key in selector.get_map().values() if key.data is not None and key.data[0] is child]:
         os.set_blocking(key.fd, False)
         try:
@@ -288,6 +307,34 @@ def kill(pid: int) -> None:
     """End a child's whole session."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
+
+
+def end_orphans(living: Collection[int]) -> None:
+    """Kill what ended runs left behind, however often it forks; the sessions of ``living`` runs are let alone."""
+    for _ in range(MAX_SWEEPS):
+        orphans = [pid for pid in own_children() if pid not in living and session(pid) not in living]
+        if not orphans:
+            return
+        for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first, so that none forks meanwhile
+            for pid in orphans:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal_number)
+        for pid in orphans:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def own_children() -> list[int]:
+    """Processes whose parent is this one."""
+    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+
+
+def session(pid: int) -> int:
+    """The session of a process, or 0 where it is gone."""
+    try:
+        return os.getsid(pid)
+    except (ProcessLookupError, PermissionError):
+        return 0
 
 
 def answer(wire: int, request_id: int, **said: Any) -> None:
