@@ -311,22 +311,43 @@ def kill(pid: int) -> None:
 
 def end_orphans(living: Collection[int]) -> None:
     """Kill what ended runs left behind, however often it forks; the sessions of ``living`` runs are let alone."""
+    stopped: set[int] = set()
     for _ in range(MAX_SWEEPS):
-        orphans = [pid for pid in own_children() if pid not in living and session(pid) not in living]
+        orphans = {pid for pid in own_children() if pid not in living and session(pid) not in living}
         if not orphans:
             return
-        for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first, so that none forks meanwhile
+        found = with_descendants(orphans)
+        # All are stopped before the first is killed: what still runs would fork for each one that ends.
+        fresh = found - stopped
+        for pid in fresh or found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGSTOP if fresh else signal.SIGKILL)
+        stopped |= fresh
+        if not fresh:
             for pid in orphans:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal_number)
-        for pid in orphans:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, 0)
 
 
 def own_children() -> list[int]:
     """Processes whose parent is this one."""
     return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+
+
+def with_descendants(pids: Collection[int]) -> set[int]:
+    """These processes and all below them."""
+    below: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parent = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]
+                below.setdefault(int(parent), []).append(int(entry.name))
+    found, pending = set(pids), list(pids)
+    while pending:
+        fresh = set(below.get(pending.pop(), ())) - found
+        found |= fresh
+        pending += fresh
+    return found
 
 
 def session(pid: int) -> int:
