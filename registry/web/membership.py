@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from sqlalchemy import Select, case, exists, func, select
+from sqlalchemy import case, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from registry.db import Item, Lineage, SetItem, Standing
@@ -115,7 +115,7 @@ def _is_in(revision: int) -> Any:
     return exists().where(other.revision_id == revision, other.item_id == SetItem.item_id)
 
 
-def _rows(lineage: int) -> Select[Any]:
+def _rows(lineage: int) -> Any:
     return (
         select(SetItem.ordinal, Item.slug, Item.family, Item.task_digest, Item.verifier_digest, Standing)
         .join(Item, Item.id == SetItem.item_id)
