@@ -24,6 +24,7 @@ from envsdk.checks.check import (
     shown,
     undecided,
 )
+from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.repeat import repeated
 from envsdk.checks.stage import Scene, Stage
 from envsdk.verifying.verdict import Verdict
@@ -48,7 +49,9 @@ async def _examine(stage: Stage) -> Finding:
 
 
 async def _told(stage: Stage) -> Finding:
-    """Answers to a Python verifier that are programs."""
+    """Answers to a Python verifier that are programs, where it has a way to take them for such."""
+    if not expressions.evaluates("\n".join(read_task_files(stage.task).under("tests").values())):
+        return does_not_apply("the verifier takes no answer for a program")
     if is_full(await stage.play(Scene(files={stage.answer_path: WRONG})), stage.task.spec.verifier):
         return does_not_apply("a wrong answer earns the full reward without any attack")
     scenes = {what: Scene(files={stage.answer_path: payload}) for what, payload in expressions.PAYLOADS.items()}
