@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
+import errno
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ PLAIN_ENDS = frozenset({"final_answer", "turn_limit", "token_limit", "inference_
 DEADLINES = frozenset({"step_deadline", "episode_deadline"})
 
 
-async def look(box: Sandbox, ended_by: str) -> dict[str, Any]:
+async def look(box: Sandbox, ended_by: str, provider: SandboxProvider | None = None) -> dict[str, Any]:
     """Facts of the box, its limits and the host; an end of the model's own needs none."""
     if ended_by in PLAIN_ENDS:
         return {}
@@ -38,11 +38,23 @@ async def look(box: Sandbox, ended_by: str) -> dict[str, Any]:
         facts["host"] = await host_load()
         return facts
     with contextlib.suppress(SandboxError):  # a box that is gone has no counters: they stay unobserved
-        facts |= counted(await box.counters())
+        facts |= counted(await box.counters(), host_free_mib=storage_free(provider))
     return facts
 
 
-def counted(counters: Counters) -> dict[str, Any]:
+def storage_free(provider: SandboxProvider | None) -> int | None:
+    """MiB left on the disk that the sandboxes write to, where the back end can tell."""
+    ask = getattr(provider, "storage_free_mib", None)
+    return ask() if ask is not None else None
+
+
+def full_disk(error: BaseException) -> dict[str, Any]:
+    """The fact that the machine's disk is full, where that is what an error says."""
+    is_full = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return {"disk": {"full": "host"}} if is_full or getattr(error, "code", "") == "host_disk_full" else {}
+
+
+def counted(counters: Counters, *, host_free_mib: int | None = None) -> dict[str, Any]:
     """Counters as facts: only what the kernel counted."""
     facts: dict[str, Any] = {}
     if counters.oom_kills:
@@ -60,7 +72,7 @@ def counted(counters: Counters) -> dict[str, Any]:
         facts["disk"] = {
             "task_used_mib": round(counters.disk_used_mib, 1),
             "task_quota_mib": counters.disk_quota_mib,
-            "host_free_mib": shutil.disk_usage("/").free >> 20,
+            **_observed(host_free_mib=host_free_mib),
         }
     return facts
 

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-from envsdk.episode.aftermath import PLAIN_ENDS, look, pristine_answers, recover
+from envsdk.episode.aftermath import PLAIN_ENDS, full_disk, look, pristine_answers, recover, storage_free
 from envsdk.episode.agents import Agent, AgentEnd, ToolUser, sandbox_failure
 from envsdk.episode.box import Box, StartError, open_box
 from envsdk.episode.clocks import EpisodeClock
@@ -63,7 +63,7 @@ class Attempt:
             self.box = await open_box(self.task, self.provider, self.clock, closing, prepared=prepared)
         except StartError as error:
             note = f"task {self.task.slug}: {error}"[:500]
-            self.facts |= {"phase": error.phase, "exception": {"kind": error.code, "note": note}}
+            self.facts |= {"phase": error.phase, "exception": {"kind": error.code, "note": note}, **full_disk(error)}
             return False
         if self._has_tools() and isinstance(self.agent, ToolUser):
             try:
@@ -93,7 +93,7 @@ class Attempt:
             self.facts["tokens"] = {"complete": self.end.trace.complete}
         if box is None:
             return None
-        self.facts |= await look(box, self.end.ended_by)
+        self.facts |= await look(box, self.end.ended_by, self.provider)
         return await self._revive(box, closing)
 
     def is_the_models(self) -> bool:
@@ -116,6 +116,9 @@ class Attempt:
                 if self._keep is not None:
                     self.sandbox["end_state"] = keep_end_state(state, self._keep)
                 if verdict.status in {"error", "timeout"}:
+                    free = storage_free(self.provider)
+                    if free is not None:
+                        self.facts["disk"] = {**self.facts.get("disk", {}), "host_free_mib": free}
                     control, runs = await control_runs(task, state, self.provider, verdict)
                     self.facts["control"] = control
                     self.facts["verifier"]["runs"] = runs
@@ -138,7 +141,7 @@ class Attempt:
         kind = error.code if isinstance(error, EnvsdkError) else type(error).__name__
         if not self._is_scored():
             self.facts |= {"phase": self._phase(), "ended_by": "exception"}
-        self.facts["exception"] = {"kind": kind, "note": note}
+        self.facts |= {"exception": {"kind": kind, "note": note}, **full_disk(error)}
 
     def _is_scored(self) -> bool:
         return bool(self.facts["verifier"].get("status") == "scored")

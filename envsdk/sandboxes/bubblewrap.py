@@ -27,7 +27,7 @@ from envsdk.sandboxes.bubblewrap_images import TreeImages
 from envsdk.sandboxes.bubblewrap_network import Network, open_network
 from envsdk.sandboxes.bubblewrap_store import PREFIX, Store
 from envsdk.sandboxes.channel import Channel
-from envsdk.sandboxes.disk import remove_tree
+from envsdk.sandboxes.disk import remove_tree, storage_failure
 from envsdk.sandboxes.pooled import PooledProvider, all_or_none
 from envsdk.sandboxes.program import helper_path
 from envsdk.sandboxes.progress import Progress
@@ -162,10 +162,17 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
     async def start_layers(self, spec: SandboxSpec, layers: tuple[str, ...]) -> tuple[Running, Channel]:
         """Processes and channel of a sandbox over these layers."""
         options = self.store.options(layers)
-        folder = new_folder(self.store.boxes())
-        (folder / "layers").write_text(" ".join(layers), encoding="ascii")
-        if spec.join:
-            (folder / "hosts").write_text(self._network(spec.join).hosts_text(), encoding="ascii")
+        hosts = self._network(spec.join).hosts_text() if spec.join else ""
+        folder = self.store.root
+        try:
+            folder = new_folder(self.store.boxes())
+            (folder / "layers").write_text(" ".join(layers), encoding="ascii")
+            if hosts:
+                (folder / "hosts").write_text(hosts, encoding="ascii")
+        except OSError as error:
+            if folder != self.store.root:
+                remove_tree(folder)
+            raise storage_failure(error, self.store.root) from error
         try:
             return await launch(spec, folder, options, folder.name)
         except BaseException:

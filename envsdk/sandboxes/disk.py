@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import shutil
 from collections.abc import Callable, Iterable
@@ -63,6 +64,22 @@ def used_mib(path: Path) -> float:
     """How full the file system of ``path`` is."""
     status = os.statvfs(path)
     return (status.f_blocks - status.f_bfree) * status.f_frsize / _MIB
+
+
+def free_mib(path: Path) -> int:
+    """Whole MiB that are left on the file system of ``path`` for those who are not root."""
+    status = os.statvfs(path)
+    return int(status.f_bavail * status.f_frsize / _MIB)
+
+
+def storage_failure(error: OSError, storage: Path) -> SandboxError:
+    """What an operation on the sandboxes' storage ran into, as an error that tells a full disk from a broken one."""
+    is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    return SandboxError(
+        f"the disk under the sandboxes is full: {storage}" if is_full else f"the sandboxes' storage failed: {error}",
+        code="host_disk_full" if is_full else "storage_failed",
+        hint="free space there, or point ENVSDK_HOME at another disk",
+    )
 
 
 class DiskWatch:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from envsdk.sandboxes.base import Sandbox, SandboxSpec
-from envsdk.sandboxes.disk import DiskWatch
+from envsdk.sandboxes.disk import DiskWatch, free_mib
 from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.sandboxes.pools import STARTS_AT_ONCE, PoolStats, WarmPools, idle_budget
 from envsdk.sandboxes.prepared import prepare
@@ -25,6 +25,7 @@ class PooledProvider(ABC, Generic[B]):
     """Base of the bundled providers. Use from one event loop; ``storage`` is where sandboxes write, if it is here."""
 
     def __init__(self, storage: Path | None) -> None:
+        self._storage = storage
         self._open: set[B] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._pools: WarmPools[B] | None = None
@@ -41,6 +42,10 @@ class PooledProvider(ABC, Generic[B]):
     async def prepare(self, spec: SandboxSpec, script: str, *, timeout_s: float = 60.0) -> str:
         """The pinned reference of ``spec.image`` with a set-up script's work in it (`envsdk.sandboxes.prepared`)."""
         return await prepare(self, spec, script, timeout_s=timeout_s)
+
+    def storage_free_mib(self) -> int | None:
+        """What is left on the disk that sandboxes write to; `None` where it is on another machine."""
+        return free_mib(self._storage) if self._storage is not None else None
 
     def pool_stats(self) -> PoolStats:
         """What the warm pools did so far."""
