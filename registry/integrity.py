@@ -15,6 +15,7 @@ from envsdk.digest import digest_rows
 from envsdk.errors import StoreError
 from registry.blobs import BlobStore
 from registry.db import Item, ItemTag, Lineage, Outcome, Package, SetRevision, Standing, StandingTag, TaskSet
+from registry.query.words import indexed_items
 from registry.revisions import revision_entries, set_digest
 
 _MOST = 100
@@ -36,6 +37,7 @@ def look(session: Session, blobs: BlobStore, *, deep: bool = False) -> Iterator[
     yield from _packages(session, blobs, deep=deep)
     yield from _standings(session)
     yield from _tags(session)
+    yield from _words(session)
     yield from _sets(session)
 
 
@@ -115,6 +117,12 @@ def _tags(session: Session) -> Iterator[Finding]:
     for row in session.execute(stale):
         where = f"item {row.item_id}, lineage {row.lineage_id}"
         yield Finding("index_stale", where, "the query index differs from the standing", "rebuild")
+
+
+def _words(session: Session) -> Iterator[Finding]:
+    known, items = indexed_items(session), _count(session, Item)
+    if known is not None and known != items:
+        yield Finding("words_missing", "item_words", f"{known} of {items} items in the index of words", "rebuild")
 
 
 def _sets(session: Session) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ from registry.db import (
 from registry.derive.events import Event, OutcomeEvent, PriorEvent, RetireEvent, report_event
 from registry.derive.fold import fold
 from registry.derive.lineages import fresh_standings
+from registry.query.words import index_words
 
 _BATCH = 20_000
 
@@ -52,6 +53,7 @@ def rebuild(session: Session, *, heard: Callable[[int, int], None] = lambda _don
     for table in (StateChange, StandingTag, Standing):
         session.execute(delete(table))
     session.execute(update(Item).values(verified="none", broken=False, flaky=False, ungraded_run=0))
+    index_words(session)
     for lineage in session.scalars(select(Lineage.id).order_by(Lineage.id)).all():
         fresh_standings(session, lineage)
     batch: list[Event] = []

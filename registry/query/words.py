@@ -37,3 +37,16 @@ def few_ids(session: Session, word: str) -> list[int] | None:
         contains = Item.search_text.contains(word, autoescape=True)
         found = session.scalars(select(Item.id).where(contains).limit(FEW + 1)).all()
     return None if len(found) > FEW else list(found)
+
+
+def index_words(session: Session) -> None:
+    """Make SQLite's index anew from the texts; PostgreSQL's is an index like any other, and always right."""
+    if session.connection().dialect.name == "sqlite":
+        session.execute(text("INSERT INTO item_words (item_words) VALUES ('rebuild')"))
+
+
+def indexed_items(session: Session) -> int | None:
+    """How many items SQLite's index knows; `None` where the database itself keeps it."""
+    if session.connection().dialect.name != "sqlite":
+        return None
+    return session.scalar(text("SELECT count(*) FROM item_words_docsize")) or 0

@@ -10,6 +10,8 @@ from sqlalchemy import select, text
 from registry.bulk import insert_rows
 from registry.db import Item
 from registry.derive.lineages import ensure_reference, fresh_standings
+from registry.derive.rebuild import rebuild
+from registry.integrity import look
 from registry.query import parse
 from registry.query.page import matching_ids
 from registry.query.sql import compile_query
@@ -123,3 +125,16 @@ def test_words_are_found_on_a_server_without_the_extension(postgres_template, tm
         with registry.database.writing() as session:
             session.execute(select(Item.id))
             assert few_ids(session, "lines") == []
+
+
+def test_a_lost_index_of_words_is_found_and_made_anew(sqlite_registry, make_task):
+    sqlite_registry.push([make_task("lines"), make_task("words")])
+    with sqlite_registry.database.writing() as session:
+        session.execute(text("INSERT INTO item_words (item_words) VALUES ('delete-all')"))
+    assert sqlite_registry.query("lines").total == 0
+    with sqlite_registry.database.reading() as session:
+        assert [one.code for one in look(session, sqlite_registry.blobs)] == ["words_missing"]
+    with sqlite_registry.database.writing() as session:
+        rebuild(session)
+        assert list(look(session, sqlite_registry.blobs)) == []
+    assert sqlite_registry.query("lines").total == 1
