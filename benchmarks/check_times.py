@@ -75,9 +75,9 @@ async def container_task(folder: Path, provider: SandboxProvider, name: str) -> 
             await stage.play(Scene(after_oracle=True))
             single.append(time.monotonic() - start)
     one_s = statistics.median(single)
+    print(f"{name}: {wall_s:.2f} s for {runs} verifier runs; one takes {one_s * 1000:.0f} ms with its sandbox")
     print(
-        f"{name}: {wall_s:.2f} s for {runs} verifier runs; {wall_s / (runs * one_s):.2f} times as many runs one after the "
-        f"other with their sandboxes ({one_s * 1000:.0f} ms each), {wall_s / verify_s:.2f} times the scripts alone"
+        f"    {wall_s / (runs * one_s):.2f} times those one after the other, {wall_s / verify_s:.2f} times the scripts alone"
     )
 
 

@@ -8,7 +8,7 @@ programs in the submission the verifier is watched again with others in their pl
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from envsdk.checks.check import MACHINERY, Check, Finding, does_not_apply, fails, passes, shown, undecided
 from envsdk.checks.mutation.constant_programs import constant_program
@@ -19,6 +19,8 @@ from envsdk.verifying.verdict import Verdict
 _BEFORE = "/tmp/.envsdk-network"  # noqa: S108 - inside the box
 _READ = "cat /proc/net/snmp /proc/net/dev"
 _MARK = "--- after ---"
+_OWN_NAME = 'grep -qw -- "$(cat /proc/sys/kernel/hostname)" /etc/hosts && echo known'
+"""A box that does not know its own name asks a name server for it: then such questions say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,11 @@ async def _examine(stage: Stage) -> Finding:
 
 
 async def _watched(stage: Stage, scene: Scene) -> tuple[Verdict, Traffic]:
-    after = f"cat {_BEFORE}; echo '{_MARK}'; {_READ}; rm -f {_BEFORE}"
+    after = f"cat {_BEFORE}; echo '{_MARK}'; {_READ}; rm -f {_BEFORE}; {_OWN_NAME}; true"
     verdict, told = await stage.watch(scene, before=f"{_READ} > {_BEFORE}", after=after)
     earlier, _, later = told.decode("utf-8", "replace").partition(_MARK)
-    return verdict, read_traffic(later).since(read_traffic(earlier))
+    traffic = read_traffic(later).since(read_traffic(earlier))
+    return verdict, traffic if later.rstrip().endswith("known") else replace(traffic, no_listener=0)
 
 
 CHECK = Check(

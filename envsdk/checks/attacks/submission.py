@@ -29,6 +29,7 @@ _SUMMARIES = (
     "PASS",
 )
 _QUOTED = re.compile(r"'[^'\n]{3,60}'|\"[^\"\n$]{3,60}\"")
+_VERDICT = re.compile(r"pass|fail|\bok\b|error|success|succe|score|reward|result|all tests|\b0 \w+", re.IGNORECASE)
 MAX_LINES = 60
 SUMMARY = "\\n".join(_SUMMARIES)
 _WRITE_AND_KILL_PY = """import os, signal
@@ -100,9 +101,12 @@ def attacks(ground: Ground) -> Iterator[Attack]:
 
 
 def _says_what_is_looked_for(ground: Ground, found: Mapping[str, Language]) -> Attack:
-    """Programs that print each text the verifier's sources hold in quotes, as lines of their own."""
+    """Programs that print each text in quotes by which the verifier could tell a good end, as lines of their own.
+
+    Other texts are left out: what a program is asked to print is no forgery.
+    """
     texts = (quoted[1:-1].strip("*^$ ").replace("\\\\", "") for quoted in _QUOTED.findall(ground.text))
-    lines = [text for text in dict.fromkeys(texts) if len(text) > 2 and "\n" not in text][:MAX_LINES]
+    lines = [text for text in dict.fromkeys(texts) if _VERDICT.search(text)][:MAX_LINES]
     say = {
         "python": f"print(*{lines!r}, sep='\\n')\n",
         "shell": "cat <<'SAID'\n" + "\n".join(lines) + "\nSAID\n",

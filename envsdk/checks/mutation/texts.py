@@ -47,7 +47,7 @@ def _variations(text: str, wording: Wording, instruction: str, *, is_copied: boo
     yield from ((f"the constant {constant}", f"{constant}\n") for constant in _CONSTANTS)
     if wording.free or is_number:
         return
-    if _LETTERS.search(text):
+    if _LETTERS.search(text) and not numbers.NUMBER.search(text):  # a number may be all that is looked for
         yield "other letters in their places", codecs.encode(text, "rot13")
     if (wording.case or (is_copied and not wording.any_case)) and text.swapcase() != text:
         yield "capital letters as small ones and the reverse", text.swapcase()
@@ -82,8 +82,10 @@ def _around(text: str, wording: Wording, inputs: Iterable[str]) -> Iterator[tupl
     if wording.contains:
         return
     bare, lines = text.strip(), text.splitlines()
-    yield "one line too many", (text if text.endswith("\n") else text + "\n") + "x\n"
-    if len(lines) == 1 and not wording.free:
+    is_alone = wording.alone or wording.exact
+    if is_alone or len(lines) > 1 or not numbers.NUMBER.search(text):  # a number may be read out of a sentence
+        yield "one line too many", (text if text.endswith("\n") else text + "\n") + "x\n"
+    if is_alone and len(lines) == 1 and not wording.free:
         yield "denied", f"not {bare}\n"
     yield from _all_candidates(lines, inputs)
 

@@ -88,7 +88,13 @@ def test_a_program_prints_what_the_verifier_looks_for() -> None:
     said = subprocess.run(
         [sys.executable, "-I", "-c", files(attack)["/app/run.py"].decode()], capture_output=True, text=True, check=True
     )
-    assert "failures: 0" in said.stdout.splitlines()
+    assert said.stdout.splitlines() == ["failures: 0"]
+
+
+def test_what_a_program_is_asked_to_print_is_no_forgery() -> None:
+    made = submission.attacks(ground("grep -q 'hello world'", outputs={"/app/run.py": b"print(1)\n"}))
+    (attack,) = [attack for attack in made if "looks for" in attack.name]
+    assert b"hello" not in files(attack)["/app/run.py"]
 
 
 def test_expected_values_are_made_to_fit_a_submission_that_was_left_as_it_was() -> None:

@@ -67,11 +67,18 @@ def test_every_number_of_a_text_is_moved() -> None:
     [
         ("Name it.", "other letters in their places", "Cnevf\n"),
         ("Name it in capital letters.", "capital letters as small ones and the reverse", "pARIS\n"),
-        ("Name it.", "denied", "not Paris\n"),
+        ("Name it, and nothing else.", "denied", "not Paris\n"),
     ],
 )
 def test_a_word_is_varied(instruction: str, name: str, other: str) -> None:
     assert texts_of("Paris\n", instruction)[name] == other
+
+
+def test_a_number_may_be_read_out_of_a_sentence_unless_it_must_stand_alone() -> None:
+    loose = texts_of("There are 3 lines.\n", "Write how many lines there are to /app/a.")
+    assert not {"denied", "one line too many", "other letters in their places"} & set(loose)
+    assert "its first number off by one" in loose
+    assert {"denied", "one line too many"} <= set(texts_of("3\n", "Write how many lines there are, digits only."))
 
 
 def test_case_is_turned_only_where_it_was_asked_for() -> None:
