@@ -37,6 +37,7 @@ def render(data: ReportData, *, path: Path) -> str:
         name=path.name,
         path=path,
         facts=facts,
+        headline=_headline(data),
         tiles=_tiles(data),
         evals=_evals(data),
         charts={name: Markup(chart) for name, chart in _charts(data).items()},
@@ -55,6 +56,21 @@ def render(data: ReportData, *, path: Path) -> str:
 def percent(value: float | None) -> str:
     """A share as a person reads it; a dash where there is none."""
     return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def _headline(data: ReportData) -> str:
+    """What the run was for, where it was evaluated twice: the first evaluation against the last."""
+    if len(data.evals) < 2:
+        return ""
+    (one, first), *_, (two, last) = data.evals.items()
+    before, after = first.overall, last.overall
+    if before.rate is None or after.rate is None:
+        return f"{one if before.rate is None else two}: nothing was scored, so nothing can be compared."
+    rates = f"Pass rate {percent(before.rate)} {one}, {percent(after.rate)} {two}"
+    if None in {before.low, before.high, after.low, after.high}:
+        return f"{rates}; too few tasks for an interval."
+    apart = max(before.low or 0.0, after.low or 0.0) > min(before.high or 0.0, after.high or 0.0)
+    return f"{rates}; the 95 % intervals {'are apart' if apart else 'overlap: no difference is shown'}."
 
 
 def _evals(data: ReportData) -> list[dict[str, Any]]:
@@ -231,4 +247,4 @@ def _mood(record: EpisodeRecord) -> str:
 
 def _verdict(record: EpisodeRecord) -> str:
     reward = record.outcome.reward
-    return record.outcome.outcome_class.replace("_", " ") if reward is None else f"reward {reward:g}"
+    return record.outcome.cause.replace("_", " ") if reward is None else f"reward {reward:g}"

@@ -83,6 +83,33 @@ async def test_evaluations_are_compared_with_their_intervals(finished: Path, tmp
     assert "75.0 %" in page
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ([0.0] * 30, [1.0] * 30, "Pass rate 0.0 % before, 100.0 % after; the 95 % intervals are apart."),
+        ([1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0], "the 95 % intervals overlap: no difference is shown."),
+    ],
+)
+async def test_it_says_first_whether_a_difference_is_shown(
+    finished: Path, tmp_path: Path, before: list[float], after: list[float], said: str
+) -> None:
+    evals = {"before": evaluated(tmp_path / "one", before), "after": evaluated(tmp_path / "two", after)}
+    page = render(read(finished, evals=evals), path=finished)
+    assert said in page.split('<div class="tiles">')[0]
+
+
+async def test_one_evaluation_is_compared_with_nothing(finished: Path, tmp_path: Path) -> None:
+    page = render(read(finished, evals={"now": evaluated(tmp_path / "one", [1.0])}), path=finished)
+    assert 'class="headline"' not in page
+
+
+async def test_an_episode_without_a_reward_is_named_by_its_cause(finished: Path) -> None:
+    page = render(read(finished), path=finished)
+    summaries = [line for line in page.splitlines() if line.startswith("<summary>infra failure")]
+    assert any('class="infra">inference error<' in line for line in summaries)
+    assert not any('class="infra">infra failure<' in line for line in summaries)
+
+
 async def test_an_evaluation_of_several_families_is_told_by_family(finished: Path, tmp_path: Path) -> None:
     mixed = evaluated(tmp_path / "mixed.jsonl", [1.0, 1.0], family="easy")
     evaluated(mixed, [0.0], family="hard")
