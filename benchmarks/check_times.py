@@ -76,9 +76,8 @@ async def container_task(folder: Path, provider: SandboxProvider, name: str) -> 
             single.append(time.monotonic() - start)
     one_s = statistics.median(single)
     print(f"{name}: {wall_s:.2f} s for {runs} verifier runs; one takes {one_s * 1000:.0f} ms with its sandbox")
-    print(
-        f"    {wall_s / (runs * one_s):.2f} times those one after the other, {wall_s / verify_s:.2f} times the scripts alone"
-    )
+    alone = f"{wall_s / verify_s:.2f} times the scripts alone"
+    print(f"    {wall_s / (runs * one_s):.2f} times those one after the other, {alone}")
 
 
 async def many(folder: Path, count: int) -> None:

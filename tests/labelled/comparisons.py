@@ -215,6 +215,16 @@ CASES = (
         NAMES,
     ),
     Labelled(
+        "good-compare-number-in-a-sentence",
+        "Write to `/app/report.txt` how many lines `/app/names.txt` has.",
+        'echo "There are $(wc -l < /app/names.txt) lines." > /app/report.txt',
+        f"{FRESH}[ \"$(head -c 99 /app/report.txt 2>/dev/null | tr -d '\\000' | grep -oE '[0-9]+' | head -n 1)\" = 6 ]{REWARD}",
+        "/app/report.txt",
+        (),
+        "looks like a comparison that accepts too much: the number is read out of whatever sentence was written",
+        NAMES,
+    ),
+    Labelled(
         "good-compare-any-case",
         "Write the name that comes first in the alphabet in `/app/names.txt` to `/app/first.txt`. Capital or small letters do not matter.",
         "sort /app/names.txt | head -n 1 > /app/first.txt",

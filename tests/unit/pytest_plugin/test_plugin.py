@@ -139,6 +139,7 @@ def test_junit_carries_digests_and_outcomes(project: pytest.Pytester) -> None:
     assert said["check"] == "oracle"
     assert said["outcome"] == "pass"
     assert len(said["verifier_digest"] or "") == 64
+    assert said["oracle_reward"] == "1"
 
 
 def test_workers_of_xdist_find_the_same_items_and_the_controller_hears_their_results(project: pytest.Pytester) -> None:
