@@ -12,6 +12,7 @@ from typing import Any
 import rfc8785
 
 from envsdk.conformance.entries import content_of, name_of
+from envsdk.conformance.fields import known_fields
 from envsdk.conformance.run import Case, SkipCaseError
 from envsdk.digest import digest_rows, tree_digest, tree_rows
 from envsdk.errors import EnvsdkError
@@ -22,6 +23,7 @@ _KNOWN = {"path", "path_hex", "text", "hex", "fill", "mode", "link", "hard_link"
 
 def judge_digest(case: Case) -> None:
     """The tree's digest, and its canonical JSON where the case gives it."""
+    known_fields(case, {"tree"}, {"digest", "canonical"})
     with tempfile.TemporaryDirectory() as folder:
         root = build_tree(Path(folder), case.body["input"]["tree"])
         rows = tree_rows(root, list_tree(root))
@@ -35,6 +37,7 @@ def judge_digest(case: Case) -> None:
 
 def judge_pair(case: Case) -> None:
     """Two trees have one digest, or two."""
+    known_fields(case, {"tree", "tree2"}, {"same"})
     digests = []
     for name in ("tree", "tree2"):
         with tempfile.TemporaryDirectory() as folder:
@@ -46,6 +49,7 @@ def judge_pair(case: Case) -> None:
 
 def judge_refusal(case: Case) -> None:
     """The tree is refused with the case's code."""
+    known_fields(case, {"tree"}, {"error"})
     wanted = case.body["expected"]["error"]
     with tempfile.TemporaryDirectory() as folder:
         root = build_tree(Path(folder), case.body["input"]["tree"])

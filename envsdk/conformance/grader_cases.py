@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 
+from envsdk.conformance.fields import known_fields
 from envsdk.conformance.run import Case, SkipCaseError
 from envsdk.errors import VerifierError
 from envsdk.graders import GRADERS
@@ -11,6 +12,7 @@ from envsdk.graders import GRADERS
 
 def judge_grader(case: Case) -> None:
     """Grade one case; a grader or an option that is not known is skipped."""
+    known_fields(case, {"grader", "options", "candidate", "truth"}, {"verdict", "error"})
     given, expected = case.body["input"], case.body["expected"]
     grader = GRADERS.get(given["grader"])
     if grader is None:

@@ -2,13 +2,13 @@
 
 A case file is YAML (``kind:`` in its head) or JSON (``header.file``). Who can judge a kind is found through the
 entry-point group ``envsdk.conformance``: each package offers ``KINDS``, a mapping from kind to a function of the case.
-A kind or option that nobody knows is skipped and named, never counted as passed.
+A kind or option that nobody knows is skipped and named, never counted as passed; so is a file that cannot be parsed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -18,11 +18,21 @@ import yaml
 
 from envsdk.errors import UsageError
 
+UNREADABLE = "unreadable"
+"""The kind of a file that cannot be parsed: one skipped case, by the file's name."""
+_NO_FIELDS = ""
 Judge = Callable[["Case"], None]
 
 
 class SkipCaseError(Exception):
     """Raised by a judge that does not know a case's kind or option, or lacks what it needs; says which."""
+
+
+def known(what: str, given: Iterable[str], understood: Iterable[str]) -> None:
+    """Skip a case that says something its judge does not know, which might change the answer."""
+    unknown = sorted(map(str, set(given) - set(understood)))
+    if unknown:
+        raise SkipCaseError(f"unknown {what}: {', '.join(unknown)}")
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,7 @@ def read_cases(folder: Path) -> Iterator[Case]:
 
     Raises:
         UsageError: the folder does not exist, or holds no case file.
+        OSError: a file cannot be read.
     """
     if not folder.is_dir():
         raise UsageError(f"no folder {folder}", code="no_cases", hint="give a folder that holds case files")
@@ -89,7 +100,8 @@ def read_cases(folder: Path) -> Iterator[Case]:
         found = True
         kind, head, bodies = parsed
         for number, body in enumerate(bodies):
-            yield Case(kind, str(body.get("id", number)), body, head, path)
+            fields = body if isinstance(body, dict) else {_NO_FIELDS: body}
+            yield Case(kind, str(fields.get("id", number)), fields, head, path)
     if not found:
         raise UsageError(
             f"no case files under {folder}", code="no_cases", hint="a case file has a kind and cases in its head"
@@ -102,14 +114,16 @@ def _parse(path: Path) -> tuple[str, dict[str, Any], list[dict[str, Any]]] | Non
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix == ".json" else yaml.load(text, Loader=_SAFE_LOADER)  # noqa: S506
-    except (UnicodeDecodeError, ValueError, yaml.YAMLError):
-        return None  # fixtures of a case may be broken on purpose; only files with a head are case files
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        # A fixture of a case may be broken on purpose: what is not read is no failure, and is named.
+        why = f"{path.name} cannot be read: {' '.join(str(error).split()) or type(error).__name__}"
+        return UNREADABLE, {"why": why}, [{"id": path.name}]
     if not isinstance(content, dict) or not isinstance(content.get("cases"), list):
         return None
     head = {key: value for key, value in content.items() if key != "cases"}
     header = head.get("header")
     kind = head.get("kind") or (Path(str(header.get("file", ""))).stem if isinstance(header, dict) else "")
-    return (str(kind), head, content["cases"]) if kind else None
+    return str(kind), head, content["cases"]
 
 
 _SAFE_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -128,6 +142,8 @@ def run_cases(
 
 
 def _judge(case: Case, judges: Mapping[str, Judge]) -> CaseResult:
+    if why := _not_a_case(case):
+        return CaseResult(case, "skipped", why)
     judge = judges.get(case.kind)
     if judge is None:
         return CaseResult(case, "skipped", f"unknown kind {case.kind!r}")
@@ -138,3 +154,12 @@ def _judge(case: Case, judges: Mapping[str, Judge]) -> CaseResult:
     except Exception as error:  # noqa: BLE001 - whatever a case provokes is that case's failure; the run goes on
         return CaseResult(case, "failed", f"{type(error).__name__}: {error}")
     return CaseResult(case, "passed")
+
+
+def _not_a_case(case: Case) -> str:
+    if case.kind == UNREADABLE:
+        return str(case.head.get("why", "it cannot be read"))
+    if _NO_FIELDS in case.body:
+        return "it has no fields"
+    found = case.head.get("format", 1)
+    return "" if found == 1 else f"unknown format {found!r}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from envsdk.conformance.archive_builder import build_archive
 from envsdk.conformance.digest_cases import DIGEST_KINDS
+from envsdk.conformance.fields import known_fields
 from envsdk.conformance.run import Case, SkipCaseError
 from envsdk.errors import EnvsdkError
 from envsdk.files.archive import unpack
@@ -113,13 +114,15 @@ def judge_plain(given: Fields, expected: Fields) -> None:
     assert text == expected["text"], f"shown as {text!r}"
 
 
-_JUDGES: dict[str, Callable[[Fields, Fields], None]] = {
-    "archive": judge_archive,
-    "jsonl_write": judge_jsonl_write,
-    "jsonl_read": judge_jsonl_read,
-    "jsonl_append": judge_jsonl_append,
-    "output": judge_output,
-    "plain": judge_plain,
+_OUTPUT = ("text", "chars", "truncated", "total_bytes", "replacement_chars", "kept_bytes_max")
+_JUDGES: dict[str, tuple[Callable[[Fields, Fields], None], tuple[str, ...], tuple[str, ...]]] = {
+    # kind: judge, what its input may say, what may be expected
+    "archive": (judge_archive, ("format", "members", "limits"), ("files", "error")),
+    "jsonl_write": (judge_jsonl_write, ("rows", "row_json", "repeat"), ("rows", "newlines", "error")),
+    "jsonl_read": (judge_jsonl_read, ("raw", "raw_hex"), ("rows", "torn", "error", "line")),
+    "jsonl_append": (judge_jsonl_append, ("raw", "raw_hex", "row"), ("rows",)),
+    "output": (judge_output, ("chunks", "fill_hex", "cap_bytes"), _OUTPUT),
+    "plain": (judge_plain, ("text",), ("text",)),
 }
 
 
@@ -129,7 +132,9 @@ def judge_text_and_files(case: Case) -> None:
     if kind in DIGEST_KINDS:
         DIGEST_KINDS[kind](case)
     elif kind in _JUDGES:
-        _JUDGES[kind](case.body["input"], case.body["expected"])
+        judge, inputs, expectations = _JUDGES[kind]
+        known_fields(case, inputs, expectations)
+        judge(case.body["input"], case.body["expected"])
     else:
         raise SkipCaseError(f"unknown kind {kind!r} in text_and_files")
 

@@ -10,17 +10,21 @@ from pathlib import Path
 
 from envsdk.checks.engine import check_task
 from envsdk.checks.report import CheckReport
-from envsdk.conformance.run import Case, SkipCaseError
+from envsdk.conformance.fields import known_fields
+from envsdk.conformance.run import Case, SkipCaseError, known
 from envsdk.errors import PrerequisiteError
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.load import load_task
 
+_INPUTS = ("defect", "needs", "artifacts", "cheat", "variant")
 HIDDEN = ("cheat.sh", "variant.sh")
 
 
 def judge_verifier(case: Case) -> None:
     """A bad verifier is caught by the check named first; of a good one no check finds fault."""
+    known_fields(case, _INPUTS, {"label", "caught_by", "may_flag", "runs"})
+    known("label", [case.body["expected"]["label"]], {"good", "bad"})
     folder = case.path.parent / case.id
     if not folder.is_dir():
         raise SkipCaseError(f"no task directory beside {case.path.name}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from envsdk.conformance.run import Case, SkipCaseError
+from envsdk.conformance.run import Case, SkipCaseError, known
 from trainer.advantage import ESTIMATORS, Advantages, group_advantages
 from trainer.conformance import reading
 from trainer.conformance.reading import Tolerance
@@ -36,10 +36,12 @@ def _judge(body: Mapping[str, Any], dtype: torch.dtype) -> None:
         body, dtype, double=Tolerance(1e-9, 1e-12), single=Tolerance(1e-4, 1e-6), own_is_for_both=False
     )
     want = body["expect"]
+    known("expectation", want, {"advantage", "groups"})
     reading.close_table("advantage", torch.tensor(result.values, dtype=dtype), want["advantage"], tol)
     reading.equal("groups", sorted(map(str, result.groups)), sorted(want["groups"]))
     for name, expected in want["groups"].items():
         stats = result.groups[name]
+        known("expectation", expected, {"n_valid", "mean", "std", "no_signal", "reason"})
         reading.equal(f"{name}.n_valid", stats.n_valid, expected["n_valid"])
         reading.close(f"{name}.mean", stats.mean, expected["mean"], tol)
         reading.close(f"{name}.std", stats.std, expected["std"], tol)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from inspect import Parameter, signature
 from typing import Any
 
 import torch
 
-from envsdk.conformance.run import Case, SkipCaseError
+from envsdk.conformance.run import Case, SkipCaseError, known
 from envsdk.episode.record import VersionSpan
 from trainer.conformance import reading
 from trainer.conformance.reading import Tolerance
@@ -40,12 +40,12 @@ def judge(case: Case) -> None:
     elif kind == "lag_metrics":
         _judge_lag_metrics(body)
     elif kind == "mismatch_metrics":
-        reading.known("option", body["params"], {"cap", "lo", "hi"})
+        known("option", body["params"], {"cap", "lo", "hi"})
         reading.in_both_precisions(body, lambda dtype: _judge_mismatch(body, dtype))
     elif kind == "loss":
         reading.in_both_precisions(body, lambda dtype: _judge_loss(body, dtype))
     elif kind in DRIFT_RULES or kind in _LAG_RULES:
-        reading.known("option", body["params"], _options(kind))
+        known("option", body["params"], _options(kind))
         reading.in_both_precisions(body, lambda dtype: _judge_rule(body, dtype))
     else:
         raise SkipCaseError(f"unknown rule {kind!r}")
@@ -64,6 +64,7 @@ def _judge_rule(body: Mapping[str, Any], dtype: torch.dtype) -> None:
     )
     want = body["expect"]
     correction, oldest = _apply(body, dtype)
+    known("expectation", want, {*_EXACT, "weight", "frac_masked", "frac_seq_masked", "frac_clipped"})
     got = {name: getattr(correction, name) for name in want if name not in {"weight", "oldest"}}
     reading.close_table("weight", correction.weight_BT, want["weight"], tol)
     for name, value in got.items():
@@ -93,6 +94,8 @@ def _apply(body: Mapping[str, Any], dtype: torch.dtype) -> tuple[Correction, lis
 
 def _judge_lag_metrics(body: Mapping[str, Any]) -> None:
     got = lag_metrics(_lags(body))
+    known("expectation", body["expect"], {"metrics"})
+    known("metric", body["expect"]["metrics"], {field.name for field in fields(got)})
     for name, want in body["expect"]["metrics"].items():
         value = getattr(got, name)
         if name in {"mean_oldest", "mean_token_lag"}:
@@ -108,7 +111,8 @@ def _judge_mismatch(body: Mapping[str, Any], dtype: torch.dtype) -> None:
         body, dtype, double=Tolerance(1e-9, 1e-12), single=Tolerance(1e-3, 1e-5), own_is_for_both=False
     )
     got = asdict(mismatch_metrics(_drift(body, dtype), **body["params"]))
-    reading.known("metric", body["expect"]["metrics"], got)
+    known("expectation", body["expect"], {"metrics"})
+    known("metric", body["expect"]["metrics"], got)
     for name, want in body["expect"]["metrics"].items():
         if name in _EXACT:
             reading.equal(name, got[name], want)
@@ -121,7 +125,7 @@ def _judge_loss(body: Mapping[str, Any], dtype: torch.dtype) -> None:
     rule = params.pop("rule")
     if rule not in DRIFT_RULES:
         raise SkipCaseError(f"unknown rule {rule!r}")
-    reading.known("option", params, {*_options(rule), "eps_low", "eps_high", "dual_clip", "agg"})
+    known("option", params, {*_options(rule), "eps_low", "eps_high", "dual_clip", "agg"})
     config = LossConfig(
         **{name: params.pop(name) for name in list(params) if name in LossConfig.model_fields and name != "cap"}
     )
@@ -139,6 +143,7 @@ def _judge_loss(body: Mapping[str, Any], dtype: torch.dtype) -> None:
     loss = policy_loss(inputs, config, denominators, weight_BT=correction.weight_BT).loss
     (grad_BT,) = torch.autograd.grad(loss, logp_BT)
     want = body["expect"]
+    known("expectation", want, {"loss", "grad", "n_tok", "frac_masked"})
     single = dtype == torch.float32
     reading.close("loss", loss.item(), want["loss"], Tolerance(2e-5, 1e-6) if single else Tolerance(1e-9, 1e-12))
     reading.close_table("grad", grad_BT, want["grad"], Tolerance(2e-4, 1e-6) if single else Tolerance(1e-9, 1e-12))

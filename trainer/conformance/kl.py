@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from envsdk.conformance.run import Case, SkipCaseError
+from envsdk.conformance.run import Case, SkipCaseError, known
 from trainer.conformance import reading
 from trainer.conformance.reading import Tolerance
 from trainer.kl import KL_KINDS, KlClamps, KlKind, exact_kl, kl_loss, kl_per_token
@@ -23,13 +23,14 @@ def judge(case: Case) -> None:
         return
     if body["kind"] not in KL_KINDS:
         raise SkipCaseError(f"unknown estimator {body['kind']!r}")
-    reading.known("option", body["params"], {"coef", "clamp_in", "clamp_out"})
+    known("option", body["params"], {"coef", "clamp_in", "clamp_out"})
     reading.in_both_precisions(body, lambda dtype: _judge_estimator(body, dtype))
 
 
 def _judge_estimator(body: Mapping[str, Any], dtype: torch.dtype) -> None:
     tol = _tolerance(body, dtype)
     params, want = body["params"], body["expect"]
+    known("expectation", want, {"value", "loss", "grad", "n_tok"})
     logp_BT = reading.table(body["logp"], dtype).requires_grad_()
     mask_BT = reading.mask(body["mask"])
     value_BT = kl_per_token(
@@ -53,6 +54,8 @@ def _judge_estimator(body: Mapping[str, Any], dtype: torch.dtype) -> None:
 def _judge_exact(body: Mapping[str, Any], dtype: torch.dtype) -> None:
     tol = _tolerance(body, dtype)
     want = body["expect"]
+    per_kind = {f(kind) for kind in ("k1", "k2", "k3") for f in ("mean_{}".format, "{}_logit_grad".format)}
+    known("expectation", want, {"kl", "logit_grad", *per_kind})
     probs_V, probs_ref_V = reading.table(body["probs"], dtype), reading.table(body["probs_ref"], dtype)
     logits_V = probs_V.log().requires_grad_()
     kl = exact_kl(torch.softmax(logits_V, dim=-1), probs_ref_V)

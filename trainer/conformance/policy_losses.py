@@ -8,7 +8,7 @@ from typing import Any, get_args
 import torch
 from torch import Tensor
 
-from envsdk.conformance.run import Case, SkipCaseError
+from envsdk.conformance.run import Case, SkipCaseError, known
 from trainer.conformance import reading
 from trainer.conformance.reading import Tolerance
 from trainer.loss.aggregate import Denominators, count_denominators
@@ -24,9 +24,9 @@ _FIELDS = set(LossConfig.model_fields) | {"L"}
 def judge(case: Case) -> None:
     """Judge one case in both precisions."""
     body, params = case.body, case.body["params"]
-    reading.known("kind", [body["kind"]], _KINDS)
+    known("kind", [body["kind"]], _KINDS)
     reading.known_fields(body, _TENSORS | {"name", "params", "denominators", "splits", "layouts"})
-    reading.known("option", params, _FIELDS)
+    known("option", params, _FIELDS)
     if params["loss"] not in get_args(LossName) or params["agg"] not in get_args(Aggregation):
         raise SkipCaseError(f"unknown loss {params['loss']!r} or aggregation {params['agg']!r}")
     config = LossConfig(**{key: value for key, value in params.items() if key != "L"}, length=params.get("L"))
@@ -36,6 +36,7 @@ def judge(case: Case) -> None:
 def _judge(body: Mapping[str, Any], config: LossConfig, dtype: torch.dtype) -> None:
     loss_tol, grad_tol = _tolerances(body, dtype)
     given, want = body["denominators"], body["expect"]
+    known("expectation", want, {"loss", "grad", "counts"})
     denominators = Denominators(given["n_tok"], given["n_seq"], given["L"])
     mask_BT = reading.mask(body["mask"])
     reading.equal("denominators", count_denominators(mask_BT, length=given["L"]), denominators)
@@ -43,7 +44,7 @@ def _judge(body: Mapping[str, Any], config: LossConfig, dtype: torch.dtype) -> N
     reading.close("loss", result.loss.item(), want["loss"], loss_tol)
     reading.close_table("grad", grad_BT, want["grad"], grad_tol)
     assert bool((grad_BT[~mask_BT] == 0.0).all()), "the gradient of a masked token is not exactly 0"
-    reading.known("count", want["counts"], result.counts)
+    known("count", want["counts"], result.counts)
     reading.equal("counts", {name: result.counts[name] for name in want["counts"]}, want["counts"])
     for split in body.get("splits", []):
         _judge_split(body, split, config, denominators, dtype)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from envsdk.conformance.run import SkipCaseError
+from envsdk.conformance.run import known
 
 DTYPES = (torch.float64, torch.float32)
 
@@ -69,13 +69,6 @@ def close_table(what: str, got: Tensor, want: Sequence[Any], tolerance: Toleranc
 def equal(what: str, got: Any, want: Any) -> None:
     """Assert exact equality."""
     assert got == want, f"{what}: got {got!r}, expected {want!r}"
-
-
-def known(what: str, given: Iterable[str], understood: Iterable[str]) -> None:
-    """Skip a case that uses an option this judge does not know."""
-    unknown = sorted(set(given) - set(understood))
-    if unknown:
-        raise SkipCaseError(f"unknown {what}: {', '.join(unknown)}")
 
 
 def known_fields(body: Mapping[str, Any], understood: Iterable[str]) -> None:

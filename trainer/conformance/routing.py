@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from envsdk.conformance.run import Case, SkipCaseError
+from envsdk.conformance.run import Case, SkipCaseError, known
 from trainer.conformance import reading
 from trainer.conformance.reading import Tolerance
 from trainer.prefix_cache import FamilyPrefix, PrefixCaches
@@ -27,7 +27,7 @@ class _Replay:
 def judge(case: Case) -> None:
     """Judge one case."""
     body = case.body
-    reading.known("kind", [body["kind"]], {"basic", "hits", "margin", "mixed", "release", "weights"})
+    known("kind", [body["kind"]], {"basic", "hits", "margin", "mixed", "release", "weights"})
     reading.known_fields(body, {"replicas", "margin", "block", "events"})
     ties = iter([event["tie_u"] for event in body["events"] if event["event"] == "turn_start"])
     upcoming = [0.0]
@@ -89,6 +89,7 @@ def _prefix(event: Mapping[str, Any]) -> FamilyPrefix | None:
 def _compare(replay: _Replay, want: Mapping[str, Any]) -> None:
     reading.equal("number of turns", len(replay.turns), len(want["turns"]))
     for number, (got, expected) in enumerate(zip(replay.turns, want["turns"], strict=True)):
+        known("expectation of a turn", expected, got)
         reading.equal(f"turn {number}", {name: got[name] for name in expected}, expected)
     reading.equal("active", list(replay.router.active), want["final"]["active"])
     reading.equal("inflight", list(replay.router.inflight), want["final"]["inflight"])
@@ -101,6 +102,9 @@ def _compare(replay: _Replay, want: Mapping[str, Any]) -> None:
         "turns_per_replica": [sum(turn["replica"] == r for turn in replay.turns) for r in range(replay.replicas)],
         "round_robin": replay.blind_hits,
     }
+    known("expectation", want, {"turns", "final", "totals"})
+    known("total", want["totals"], {*totals, "hit_rate"})
+    known("expectation", want["final"], {"active", "inflight"})
     for name, value in totals.items():
         reading.equal(name, value, want["totals"][name])
     reading.close("hit_rate", hits / prompt if prompt else 0.0, want["totals"]["hit_rate"], Tolerance(1e-9, 0.0))

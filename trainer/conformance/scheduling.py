@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
-from envsdk.conformance.run import Case, SkipCaseError
+from envsdk.conformance.run import Case, SkipCaseError, known
 from trainer.admission import Admission
 from trainer.conformance import reading
 from trainer.conformance.reading import Tolerance
@@ -17,6 +17,12 @@ from trainer.simulation.trace import Share, TraceGroup
 _FIELDS = {
     *("ties", "group_size", "groups_per_batch", "staleness_bound", "slots", "train_time", "policy", "max_lag"),
     *("steps", "groups", "mode"),
+}
+_DISPATCH = {"group", "time", "version", "running", "accepted", "limit"}
+_STEP_S = ("request", "take", "wait", "since_previous_take", "from_first_dispatch", "batch_ready", "t2tb")
+_STEP = {
+    *("step", "version", "last_to_complete", "groups", "lag", "carried_complete", "carried_running", "max_lag"),
+    *(*_STEP_S, "queued"),
 }
 _TIME = Tolerance(0.0, 1e-6)
 _RATE = Tolerance(1e-9, 1e-12)
@@ -49,6 +55,11 @@ def _judge_async(body: Mapping[str, Any]) -> None:
         max_lag=body.get("max_lag"),
     )
     got, want = simulate_async(_groups(body), setup), body["expect"]
+    known("expectation", want, {"dispatch", "ready", "steps", "dropped", "composition"})
+    _known_each(want["dispatch"], _DISPATCH)
+    _known_each(want["ready"], {"group", "time", "oldest_version"})
+    _known_each(want["steps"], _STEP)
+    _known_each(want.get("dropped", []), {"group", "time", "lag"})
     reading.equal("dispatched", [d.group for d in got.dispatch], [d["group"] for d in want["dispatch"]])
     for dispatch, expected in zip(got.dispatch, want["dispatch"], strict=True):
         for name in ("version", "running", "accepted", "limit"):
@@ -76,7 +87,7 @@ def _judge_step(step: Step, want: Mapping[str, Any]) -> None:
     for name in ("groups", "lag", "carried_complete", "carried_running"):
         reading.equal(f"{where}: {name}", list(getattr(step, name)), want[name])
     reading.equal(f"{where}: max_lag", max(step.lag), want["max_lag"])
-    for name in ("request", "take", "wait", "since_previous_take", "from_first_dispatch", "batch_ready", "t2tb"):
+    for name in _STEP_S:
         if name in want:
             reading.close(f"{where}: {name}", getattr(step, f"{name}_s"), want[name], _TIME)
     for got, expected in zip(step.queued_s, want["queued"], strict=True):
@@ -85,6 +96,8 @@ def _judge_step(step: Step, want: Mapping[str, Any]) -> None:
 
 def _judge_static(body: Mapping[str, Any]) -> None:
     want = body["expect"]
+    known("expectation", want, {"ready", "kept", "carried", "not_started", "time_to_batch", "composition"})
+    _known_each(want["ready"], {"group", "time"})
     got = simulate_static(
         _groups(body), groups_per_batch=body["groups_per_batch"], slots=body["slots"], mode=body["mode"]
     )
@@ -98,10 +111,17 @@ def _judge_static(body: Mapping[str, Any]) -> None:
 
 
 def _judge_composition(kept: Share, launched: Share, want: Mapping[str, Any]) -> None:
+    known("expectation", want, {"kept", "launched"})
+    _known_each(want.values(), {"trajectories", "mean_duration", "pass_rate"})
     for name, share in (("kept", kept), ("launched", launched)):
         reading.equal(f"{name}: trajectories", share.trajectories, want[name]["trajectories"])
         reading.close(f"{name}: mean_duration", share.mean_duration_s, want[name]["mean_duration"], _RATE)
         reading.close(f"{name}: pass_rate", share.pass_rate, want[name]["pass_rate"], _RATE)
+
+
+def _known_each(entries: Iterable[Mapping[str, Any]], understood: set[str]) -> None:
+    for entry in entries:
+        known("expectation", entry, understood)
 
 
 def _groups(body: Mapping[str, Any]) -> list[TraceGroup]:

@@ -88,6 +88,33 @@ def test_an_outcome_with_a_field_that_nobody_knows_is_skipped_by_name() -> None:
         KINDS[case.kind](with_answer(case, blame="the model"))
 
 
+@pytest.mark.parametrize("case", ONE_OF_EACH, ids=named)
+@pytest.mark.parametrize("part", ["", "input", "expected"])
+def test_a_field_that_nobody_knows_skips_a_case_of_any_kind_by_name(case: Case, part: str) -> None:
+    body = copy.deepcopy(dict(case.body))
+    (body[part] if part else body)["moonlight"] = 1
+    with pytest.raises(SkipCaseError, match="moonlight"):
+        KINDS[case.kind](Case(case.kind, case.id, body, case.head, case.path))
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"moonlight": 1},
+        {"verifier": {"moonlight": 1}},
+        {"clocks": {"held_s": {"moonlight": 1.0}}},
+        {"control": [{"state": "same"}, {"moonlight": 1}]},
+        {"exception": {"moonlight": "x"}},
+    ],
+)
+def test_a_fact_that_nobody_observes_skips_a_case_by_name(facts: Mapping[str, Any]) -> None:
+    case = next(case for case in ONE_OF_EACH if case.kind == "end_reasons")
+    body = copy.deepcopy(dict(case.body))
+    body["input"]["facts"] |= facts
+    with pytest.raises(SkipCaseError, match="moonlight"):
+        KINDS[case.kind](Case(case.kind, case.id, body, case.head, case.path))
+
+
 def test_the_named_rewards_of_an_outcome_are_compared_too() -> None:
     case = next(case for case in ONE_OF_EACH if case.kind == "end_reasons")
     with pytest.raises(AssertionError, match="rewards"):

@@ -22,7 +22,12 @@ def test_yaml_and_json_files_with_a_head_are_read_in_order(tmp_path: Path) -> No
     write(tmp_path, "none.yaml", "just: data\n")
     write(tmp_path, "broken.json", "{")
     found = list(read_cases(tmp_path))
-    assert [(case.kind, case.id) for case in found] == [("two", "y"), ("one", "x"), ("one", "1")]
+    assert [(case.kind, case.id) for case in found] == [
+        ("two", "y"),
+        ("one", "x"),
+        ("one", "1"),
+        ("unreadable", "broken.json"),
+    ]
     assert found[1].head == {"kind": "one", "format": 1}
 
 
@@ -43,6 +48,25 @@ def test_every_outcome_is_counted_and_what_is_unknown_is_never_a_pass(tmp_path: 
         "unknown option",
         "unknown kind 'strange'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.yaml", b"kind: k\ncases: [{a: b\n", "a.yaml cannot be read"),
+        ("a.json", b"[" * 100_000, "a.json cannot be read"),
+        ("a.yaml", b'kind: k\ncases: [{id: "\xff"}]\n', "a.yaml cannot be read"),
+        ("a.yaml", b"kind: k\ncases: [1]\n", "it has no fields"),
+        ("a.yaml", b"kind: k\ncases: [null]\n", "it has no fields"),
+        ("a.yaml", b"kind: k\nformat: 2\ncases: [{id: x}]\n", "unknown format 2"),
+        ("a.yaml", b"cases: [{id: x}]\n", "unknown kind ''"),
+        ("a.yaml", b"kind: [k]\ncases: [{id: x}]\n", "unknown kind \"['k']\""),
+    ],
+)
+def test_what_cannot_be_judged_is_skipped_and_named(tmp_path: Path, name: str, content: bytes, why: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    [result] = run_cases(tmp_path, {"k": lambda case: None}).results
+    assert (result.outcome, result.why[: len(why)]) == ("skipped", why)
 
 
 @pytest.mark.parametrize("folder", ["missing", "empty"])
