@@ -37,6 +37,17 @@ def rate(passes: int, trials: int) -> str:
     return f"{passes}/{trials} ({100 * passes / trials:.0f} %, 95 % CI {100 * low:.0f}–{100 * high:.0f} %)"
 
 
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def evidence(value: float) -> str:
+    """An e-value: with one decimal up to a thousand, then as a power of ten."""
+    if value < 1_000:
+        return f"{value:.1f}"
+    digits, _, power = f"{value:.1e}".partition("e")
+    return f"{digits} × 10{str(int(power)).translate(_RAISED)}"
+
+
 def seconds(value: float | None) -> str:
     """A duration with as many digits as matter."""
     if value is None:
@@ -123,6 +134,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "seconds": seconds,
     "moment": moment,
     "instant": instant,
+    "evidence": evidence,
     "day": day,
     "words": words,
     "level": level,

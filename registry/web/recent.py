@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from sqlalchemy import select, tuple_, union_all
 from sqlalchemy.orm import Session
 
+from registry.client import Pair
 from registry.db import Item, Outcome
 
 NEWEST = 64
 """Outcomes looked at for each task; reading all of them would cost what the list must not."""
-
-Pair = tuple[str, str]
-"""Task digest and verifier digest."""
 
 
 def recent_rates(session: Session, pairs: Sequence[Pair], lineage: int) -> dict[Pair, list[float]]:

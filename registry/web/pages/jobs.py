@@ -23,6 +23,7 @@ from registry.local import LocalRegistry
 from registry.query import parse
 from registry.revisions import find_revision
 from registry.web.forms import Fields, add_form
+from registry.web.membership import shown_lineage
 from registry.web.render import add_page, tasks_url
 
 NEWEST = 50
@@ -51,10 +52,13 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
 
     def refresh(_request: Request, fields: Fields) -> str:
         name = fields.get("set", "").strip()
+        lineage = fields.get("lineage", "").strip()
         with registry.database.reading() as session:
             find_revision(session, name)
+            shown_lineage(session, lineage)
         policy = _policy(fields) if fields.get("policy", "").strip() else ""
-        return start("refresh", {"set": name} | ({"policy": policy} if policy else {}))
+        given = {"set": name, "lineage": lineage, "policy": policy}
+        return start("refresh", {key: value for key, value in given.items() if value})
 
     def start(kind: str, arguments: dict[str, Any]) -> str:
         with registry.database.writing() as session:

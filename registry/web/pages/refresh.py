@@ -11,12 +11,13 @@ from sqlalchemy.orm import Session
 from starlette.requests import Request
 
 from registry.api.guard import Guard
-from registry.db import Proposal, SetRevision, TaskSet
+from registry.db import Lineage, Proposal, SetRevision, TaskSet
 from registry.local import LocalRegistry
 from registry.web.render import add_page
 
 NEWEST = 50
 MOST_SETS = 200
+_POLICIES = select(Lineage.name).where(Lineage.name != "").order_by(Lineage.is_reference.desc(), Lineage.name)
 
 
 def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
@@ -29,6 +30,7 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
                 "title": "Refresh",
                 "proposals": _proposals(session),
                 "sets": list(session.scalars(select(TaskSet.name).order_by(TaskSet.name).limit(MOST_SETS))),
+                "policies": list(session.scalars(_POLICIES)),
                 "chosen": request.query_params.get("set", ""),
             }
 

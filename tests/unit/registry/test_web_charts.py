@@ -168,3 +168,10 @@ def test_a_level_is_told_in_words() -> None:
 def test_a_state_is_never_colour_alone() -> None:
     assert "✘ broken" in formats.state("broken")
     assert "too hard" in formats.state("too_hard")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0, "0.0"), (41.23, "41.2"), (999.9, "999.9"), (7.135e15, "7.1 × 10¹⁵")], ids=str
+)
+def test_evidence_is_read_at_a_glance(value: float, text: str) -> None:
+    assert formats.evidence(value) == text

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from fastapi.testclient import TestClient
 
+from registry.db import Proposal
 from registry.jobs import claim, find_job, finish, renew
 from registry.local import LocalRegistry
 from registry.refresh.carry_out import Replacement, store_proposal
@@ -312,6 +313,31 @@ def test_a_refresh_that_is_done_leads_to_its_proposal(
         finish(session, number, "w", result={"proposal": proposal, "retire": 1, "add": 1})
 
     assert f"/proposals/{proposal}" in site.get(place).text
+
+
+def test_a_proposal_that_shrinks_the_set_says_so(site: TestClient, registry: LocalRegistry, proposal: int) -> None:
+    with registry.database.writing() as session:
+        kept = session.get_one(Proposal, proposal)
+        refused = [{"family": "lines", "level": {}, "slug": "d", "why": "too_hard"}]
+        kept.body = kept.body | {"add": [], "refused": refused}
+
+    page = " ".join(site.get(f"/proposals/{proposal}").text.split())
+    assert "1 of the tasks that go have no replacement. Draws refused as too hard: 1. The set would shrink" in page
+
+
+def test_a_refresh_is_asked_for_a_policy_that_was_measured(site: TestClient, sign_in, proposal: int) -> None:
+    sign_in("jobs")
+    assert "<option>small</option>" in site.get("/refresh").text
+
+    good = site.post("/jobs/refresh", data={"set": "shell", "lineage": "small"})
+    bad = site.post("/jobs/refresh", data={"set": "shell", "lineage": "nobody"})
+
+    assert site.get(f"{good.headers['location']}.json").json()["job"]["arguments"] == {
+        "set": "shell",
+        "lineage": "small",
+    }
+    assert bad.status_code == 400
+    assert "query_unknown_policy" in bad.text
 
 
 def test_a_failed_job_says_why(site: TestClient, sign_in, registry: LocalRegistry) -> None:
