@@ -20,7 +20,7 @@ async def compare(stage: Stage, scenes: Mapping[str, Scene], *, what: str) -> Fi
     run = await stage.oracle()
     assert run is not None
     verdicts = dict(zip(scenes, await asyncio.gather(*map(stage.play, scenes.values())), strict=True))
-    broken = [verdict for verdict in verdicts.values() if verdict.code in MACHINERY]
+    broken = [verdict for verdict in (run.verdict, *verdicts.values()) if verdict.code in MACHINERY]
     if broken:
         return undecided(f"could not verify: {broken[0].code}", **shown(broken[0]))
     words = {"as it is": said(run.verdict)} | {name: said(verdict) for name, verdict in verdicts.items()}
@@ -37,7 +37,7 @@ async def compare(stage: Stage, scenes: Mapping[str, Scene], *, what: str) -> Fi
 
 
 def _listed(odd: Mapping[str, str]) -> str:
-    shown_first = [f"{word} with {name}" for name, word in list(odd.items())[:3]]
+    shown_first = [word if name == "as it is" else f"{word} with {name}" for name, word in list(odd.items())[:3]]
     more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
     return ", ".join(shown_first) + more
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from envsdk.checks import clock, hash_seed, surroundings
 from envsdk.checks.engine import ask_check
 from envsdk.checks.stage import Scene, Stage
+from envsdk.verifying.verdict import Verdict
 from tests.fakes.tasks import text_task
 
 
@@ -45,6 +48,18 @@ async def test_the_one_that_matters_is_named(tmp_path: Path, condition: str, che
         result = await ask_check(check, stage)  # type: ignore[arg-type]
     assert result.outcome == "fail"
     assert word in result.why
+
+
+async def test_an_oracle_whose_verdict_the_machinery_lost_makes_nothing_guilty(tmp_path: Path) -> None:
+    async with Stage(text_task(tmp_path), None, repeats=2) as stage:
+        run = await stage.oracle()
+        assert run is not None
+        lost = asyncio.get_running_loop().create_future()
+        lost.set_result(replace(run, verdict=Verdict("error", code="upload_failed")))
+        stage._oracle = lost
+        results = [await ask_check(check, stage) for check in (clock.CHECK, hash_seed.CHECK)]
+    assert [result.outcome for result in results] == ["error", "error"]
+    assert all("upload_failed" in result.why for result in results)
 
 
 async def test_a_zone_does_not_make_the_hash_seed_guilty(tmp_path: Path) -> None:
