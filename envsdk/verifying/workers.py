@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from envsdk.errors import VerifierError
+from envsdk.verifying.group import end_group, joined, open_group
 from envsdk.verifying.isolation import wrap
 from envsdk.verifying.surroundings import PLAIN, Surroundings
 
@@ -43,8 +44,9 @@ class Worker:
         # Not -I, which is -E too: the hash seed is a variable. The plain environment below has no other of Python's.
         program = [sys.executable, "-s", "-P", str(self._folder / "zygote.py"), str(self._tests), module_file]
         command, self.isolation = wrap([*surroundings.prefix(self._folder), *program], self._folder)
+        self._group = open_group()
         self._process = subprocess.Popen(
-            command,
+            joined(command, self._group),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -120,6 +122,8 @@ class Worker:
         """End the process and remove its copy of the tests."""
         self._process.kill()
         self._process.wait()
+        if self._group is not None:
+            end_group(self._group)
         if self._process.stdin is not None:
             self._process.stdin.close()
         shutil.rmtree(self._folder, ignore_errors=True)
