@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 from starlette.responses import Response
 
+from envsdk.frozen import Frozen
 from registry.api.answer import done
 from registry.api.guard import Guard
 from registry.local import LocalRegistry
@@ -16,10 +17,8 @@ from registry.local import LocalRegistry
 HexDigest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
-class PairsBody(BaseModel):
+class PairsBody(Frozen):
     """Pairs of task digest and verifier digest, and whose estimates; the reference's where empty."""
-
-    model_config = ConfigDict(extra="forbid")
 
     pairs: list[tuple[HexDigest, HexDigest]] = Field(max_length=100_000)
     lineage: str = Field(default="", max_length=256)

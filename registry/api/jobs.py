@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import Response
 
+from envsdk.frozen import Frozen
 from registry.api.answer import answered, done
 from registry.api.guard import MAX_NUMBER, Guard
 from registry.jobs import cancel, enqueue, find_job
@@ -17,10 +18,8 @@ from registry.local import LocalRegistry
 Number = Annotated[int, Path(ge=1, le=MAX_NUMBER)]
 
 
-class JobBody(BaseModel):
+class JobBody(Frozen):
     """What to do: ``calibrate`` {q, policy} or ``refresh`` {set, policy}."""
-
-    model_config = ConfigDict(extra="forbid")
 
     kind: Literal["calibrate", "refresh"]
     arguments: dict[str, Any] = Field(default_factory=dict)

@@ -5,28 +5,25 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import Response
 
+from envsdk.frozen import Frozen
 from registry.api.answer import answered, done
 from registry.api.guard import Guard
 from registry.local import LocalRegistry
 from registry.query.saved import save_query
 
 
-class PinBody(BaseModel):
+class PinBody(Frozen):
     """A query to pin; without a name the set is named by its digest."""
-
-    model_config = ConfigDict(extra="forbid")
 
     q: str = Field(max_length=2_000)
     name: str = Field(default="", max_length=100)
 
 
-class SaveBody(BaseModel):
+class SaveBody(Frozen):
     """A query to keep under a name."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(min_length=1, max_length=100)
     q: str = Field(max_length=2_000)

@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request
 from fastapi import Path as PathParameter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import Response
 
 from envsdk.checks.report import CheckReport
 from envsdk.errors import EnvsdkError, UsageError
+from envsdk.frozen import Frozen
 from envsdk.spec.model import Task
 from registry.api.answer import answered, done
 from registry.api.guard import Guard
@@ -26,29 +27,23 @@ from registry.web.caching import IMMUTABLE
 HexDigest = Annotated[str, PathParameter(pattern=r"^[0-9a-f]{64}$")]
 
 
-class FileBody(BaseModel):
+class FileBody(Frozen):
     """One file; of a link ``data`` is the target text. ``data`` is base64."""
-
-    model_config = ConfigDict(extra="forbid")
 
     path: str = Field(min_length=1, max_length=4_096)
     mode: Literal["100644", "100755", "120000"]
     data: str
 
 
-class PackageBody(BaseModel):
+class PackageBody(Frozen):
     """A whole task directory. ``name`` is what errors call it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(max_length=256)
     files: list[FileBody] = Field(max_length=100_000)
 
 
-class PushBody(BaseModel):
+class PushBody(Frozen):
     """Task directories, and check reports of these or of tasks that were pushed before."""
-
-    model_config = ConfigDict(extra="forbid")
 
     packages: list[PackageBody] = Field(default_factory=list, max_length=1_000)
     reports: list[CheckReport] = Field(default_factory=list, max_length=1_000)
