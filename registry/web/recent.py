@@ -13,6 +13,10 @@ from registry.db import Item
 
 NEWEST = 64
 """Outcomes looked at for each task; reading all of them would cost what the list must not."""
+_NEWEST = (
+    "SELECT * FROM (SELECT item_id, weight_version, passed FROM outcome "
+    "WHERE item_id = :item_{place} AND lineage_id = :lineage ORDER BY id DESC LIMIT :newest) AS newest_{place}"
+)
 
 
 def recent_rates(session: Session, pairs: Sequence[Pair], lineage: int) -> dict[Pair, list[float]]:
