@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,7 @@ def counted(counters: Counters, *, host_free_mib: int | None = None) -> dict[str
 
 
 async def host_load() -> dict[str, float]:
-    """Share of time that runnable tasks waited for a CPU, and the seconds that a trivial program takes on this host."""
+    """Seconds a trivial program takes on this host, its run queue, and how long runnable tasks waited for a CPU."""
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec("true")
     try:
@@ -86,9 +87,18 @@ async def host_load() -> dict[str, float]:
     except TimeoutError:
         process.kill()
         await process.wait()
-    load = {"probe_s": round(time.monotonic() - began, 4)}
+    load = {"probe_s": round(time.monotonic() - began, 4), **_observed(run_queue=run_queue())}
     pressure = cpu_pressure()
     return load if pressure is None else {**load, "cpu_pressure": pressure}
+
+
+def run_queue() -> float | None:
+    """Runnable tasks for each processor now; `None` where the kernel does not tell."""
+    try:
+        runnable = int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].split("/")[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return round(runnable / (os.cpu_count() or 1), 2)
 
 
 def cpu_pressure(source: Path = _PRESSURE) -> float | None:

@@ -2,7 +2,8 @@
 
 Times are seconds on the monotonic clock. ``held`` splits the episode's time by who kept the others waiting: the model
 (tokens generated at the engine's speed), a tool (the model's command), inference (waiting for the engine), and the
-harness (all the rest). Stamps are the raw material of time to trainable batch.
+harness (all the rest); ``at_end`` names who held it when the acting ended. Stamps are the raw material of time to
+trainable batch.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from envsdk.spec.model import Budget
 Holder = Literal["model", "tool", "inference"]
 Phase = Literal["queue", "build", "acquire", "setup", "verify"]
 OnStamp = Callable[[str, float], None]
+_MOMENT_S = 0.1
 
 
 class EpisodeClock:
@@ -40,6 +42,8 @@ class EpisodeClock:
         self._decode_s = 0.0
         self._acting_since: float | None = None
         self._acted_s: float | None = None
+        self._last: tuple[Holder, float] | None = None
+        self._at_end = ""
         self._wall_since = 0.0
         self._wall_acted_s = 0.0
 
@@ -74,7 +78,10 @@ class EpisodeClock:
         try:
             yield
         finally:
-            self._acted_s = time.monotonic() - self._acting_since
+            now = time.monotonic()
+            self._acted_s = now - self._acting_since
+            holder, until = self._last or ("harness", 0.0)
+            self._at_end = holder if now - until < _MOMENT_S else "harness"
             self._wall_acted_s = time.time() - self._wall_since
 
     @contextmanager
@@ -89,6 +96,8 @@ class EpisodeClock:
     def hold(self, holder: Holder, seconds: float) -> None:
         """Count ``seconds`` as held by ``holder``."""
         self._held[holder] += max(0.0, seconds)
+        if seconds > 0:
+            self._last = (holder, time.monotonic())
 
     def generated(self, *, wall_s: float, queue_s: float, prefill_s: float, decode_s: float) -> None:
         """Count one reply: what the engine queued is inference's, the rest of the wait the model's."""
@@ -109,6 +118,7 @@ class EpisodeClock:
         harness = max(0.0, acted - sum(self._held.values()))
         return {
             "budget_s": self.budget.episode_s,
+            **({"at_end": self._at_end} if self._at_end else {}),
             "held_s": {**{name: round(value, 3) for name, value in self._held.items()}, "harness": round(harness, 3)},
             "wall_s": round(self._wall_acted_s, 3),
             "monotonic_s": round(acted, 3),

@@ -6,10 +6,11 @@ could write (a command's text and output) is recorded for readers and decides no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 
 class _Record(BaseModel):
@@ -111,8 +112,9 @@ class HeldFact(_Record):
 
 
 class ClocksFact(_Record):
-    """The clock that ran out, who held it, and whether the two system clocks agree."""
+    """The clock that ran out, who held it, in all and ``at_end``, and whether the two system clocks agree."""
 
+    at_end: str | None = None
     budget_s: float | None = None
     held_s: HeldFact | None = None
     queued_s: float | None = None
@@ -122,8 +124,12 @@ class ClocksFact(_Record):
 
 
 class HostFact(_Record):
-    """``cpu_pressure``: share of time runnable tasks waited; ``probe_s``: ``true`` in a sibling (idle: 0.05)."""
+    """``cpu_pressure``: share of time runnable tasks waited; ``probe_s``: ``true`` in a sibling (idle: 0.05).
 
+    ``run_queue``: tasks that wanted a processor, for each one there is; recorded, not judged by.
+    """
+
+    run_queue: float | None = None
     cpu_pressure: float | None = None
     probe_s: float | None = None
 
@@ -157,6 +163,13 @@ class VerifierFact(_Record):
     leftover_agent_processes: int | None = None
     runs: int | None = None
     reward_writer: str | None = None
+
+    @field_validator("range")
+    @classmethod
+    def _is_a_range(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
+        if value is not None and not -math.inf < value[0] < value[1] < math.inf:
+            raise ValueError("no range: its bottom would be its top")  # then it was not observed
+        return value
 
 
 class ControlFact(_Record):

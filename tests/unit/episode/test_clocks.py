@@ -158,3 +158,27 @@ def test_an_episode_that_never_acted_has_no_times_of_acting(now: FakeTime) -> No
     times = clock.times()
     assert (times.prefill_s, times.decode_s, times.tool_s) == (None, None, None)
     assert times.total_s == 1.0
+
+
+@pytest.mark.parametrize(
+    ("parts", "holder"),
+    [
+        ([("model", 3.0), ("tool", 2.0)], "tool"),
+        ([("tool", 2.0), ("inference", 9.0)], "inference"),
+        ([("tool", 2.0), (None, 1.0)], "harness"),
+        ([(None, 1.0), ("model", 0.5)], "model"),
+        ([(None, 1.0)], "harness"),
+    ],
+)
+def test_who_held_the_clock_when_the_acting_ended_is_told(
+    now: FakeTime, parts: list[tuple[str | None, float]], holder: str
+) -> None:
+    clock = EpisodeClock(Budget())
+    with clock.acting():
+        for name, seconds in parts:
+            if name is None:
+                now.sleep(seconds)
+            else:
+                with clock.held_by(name):  # type: ignore[arg-type]
+                    now.sleep(seconds)
+    assert clock.facts()["at_end"] == holder
