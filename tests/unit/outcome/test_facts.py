@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
+from envsdk.outcome import explain
 from envsdk.outcome.facts import Facts, read_facts
 
 
@@ -29,3 +34,14 @@ def test_null_means_not_observed() -> None:
 def test_integers_are_numbers_and_booleans_are_not() -> None:
     assert read_facts({"verifier": {"reward": 1}}).verifier.reward == 1.0
     assert read_facts({"verifier": {"reward": True}}).verifier.reward is None
+
+
+@pytest.mark.parametrize("said", [[1, 0], [1, 1], [0, math.inf], [math.nan, 1], [0, math.nan]])
+def test_what_is_no_range_is_not_observed(said: list[float]) -> None:
+    facts = read_facts({"verifier": {"range": said, "reward": 0.5}})
+    assert (facts.low, facts.high, facts.verifier.reward) == (0.0, 1.0, 0.5)
+
+
+def test_no_range_makes_a_success_of_an_episode_that_left_nothing_to_grade() -> None:
+    facts = {"phase": "agent", "ended_by": "token_limit", "verifier": {"status": "not_run", "range": [1, 0]}}
+    assert explain(facts).outcome.outcome_class != "model_success"
