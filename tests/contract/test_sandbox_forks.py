@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,3 +93,20 @@ async def test_a_closed_frozen_sandbox_says_that_its_link_is_gone(box: Any) -> N
     await box.snapshot()
     await box.close()
     assert (await box.exec("true")).channel_lost
+
+
+async def test_an_allow_list_holds_in_forks_and_after_a_freeze_and_leaves_no_socket(provider: Any) -> None:
+    image = await provider.ensure_image(None, BASE_IMAGE)
+    files_before = len(list(Path("/proc/self/fd").iterdir()))
+    box = await provider.start(SandboxSpec(image=image, network="allowlist", allowed_hosts=("a.invalid",)), 60.0)
+    (child,) = await box.fork(1)
+    ask = (
+        "import urllib.request as u\ntry: u.urlopen('http://b.invalid/', timeout=5)\nexcept OSError as e: print(e.code)"
+    )
+    for each in (box, child):
+        assert (await each.exec(["python3", "-c", ask])).stdout == b"403\n"
+        assert each._egress.refused == {"b.invalid:80"}
+    await asyncio.gather(box.close(), child.close())
+    await provider.settled()
+    await asyncio.sleep(0)
+    assert len(list(Path("/proc/self/fd").iterdir())) <= files_before
