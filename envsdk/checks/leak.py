@@ -50,8 +50,9 @@ async def _examine(stage: Stage) -> Finding:
     ]
     hidden = [secret for secret in hidden if secret.is_telling]
     found = [("the instruction", secret.what) for secret in hidden if secret.text in spec.instruction]
+    answers = list(_answers(run)) if run is not None else []
+    found += [("the instruction", secret.what) for _, secret in answers if _is_told(secret.text, spec.instruction)]
     if stage.has_box:
-        answers = list(_answers(run)) if run is not None else []
         tests = "\n".join(files.under("tests").values())
         view = await image_view(stage)
         found += list(_in_files(view.files, stage, hidden, answers, tests))
@@ -114,6 +115,15 @@ def _gives_away(path: str, bare: str, secret: Secret, tests: str) -> bool:
     if secret.is_telling:
         return secret.text in bare
     return len(secret.text) >= 3 and bool(_TELLING.search(path)) and _as_word(secret.text, bare)
+
+
+def _is_told(answer: str, instruction: str) -> bool:
+    """The instruction says what the answer is, not under a condition."""
+    told = (
+        r"(?<!if )(?<!when )(?<!whether )\bthe (?:right |correct |final )?(?:answer|solution) is:?\s*"
+        rf"[`\"']?{re.escape(answer)}(?!\w)"
+    )
+    return len(answer) > 1 and re.search(told, instruction, re.IGNORECASE) is not None
 
 
 def _decoded(bare: str) -> Iterator[str]:

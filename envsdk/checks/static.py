@@ -19,6 +19,7 @@ from envsdk.checks.lint import (
 from envsdk.checks.lint.fault import Fault
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.lint.names import UnknownPath, unknown_paths
+from envsdk.checks.lint.spoken_names import spoken_names
 from envsdk.checks.stage import Stage
 
 RULES = (
@@ -38,6 +39,9 @@ async def _examine(stage: Stage) -> Finding:
     files = read_task_files(stage.task)
     faults = [fault for rule in RULES for fault in rule(files)]
     faults += [path.fault() for path in await _absent(stage, unknown_paths(files))]
+    spoken = list(spoken_names(files))
+    given = await _present(stage, {artifact for artifact, _ in spoken})
+    faults += [fault for artifact, fault in spoken if artifact not in given]  # a stub of the image names its own parts
     if not faults:
         return passes(f"{len(files.texts)} files read")
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
@@ -47,12 +51,17 @@ async def _examine(stage: Stage) -> Finding:
 async def _absent(stage: Stage, candidates: Iterable[UnknownPath]) -> list[UnknownPath]:
     """Those that are not in the pristine image either."""
     found = list(candidates)
-    if not found or not stage.has_box:
-        return found
-    asked = " ".join(shlex.quote(candidate.path) for candidate in found)
-    listed = await stage.probe(f'for p in {asked}; do [ -e "$p" ] && echo "$p"; done; true')
-    present = set(listed.stdout.decode("utf-8", "replace").splitlines())
+    present = await _present(stage, {candidate.path for candidate in found})
     return [candidate for candidate in found if candidate.path not in present]
+
+
+async def _present(stage: Stage, paths: set[str]) -> set[str]:
+    """Those that lie in the pristine image."""
+    if not paths or not stage.has_box:
+        return set()
+    asked = " ".join(map(shlex.quote, sorted(paths)))
+    listed = await stage.probe(f'for p in {asked}; do [ -e "$p" ] && echo "$p"; done; true')
+    return set(listed.stdout.decode("utf-8", "replace").splitlines())
 
 
 def _row(fault: Fault) -> dict[str, object]:

@@ -29,6 +29,9 @@ def _others(bare: str, wording: Wording) -> Iterator[tuple[str, str]]:
     yield "the number far off below", f"{like(bare, value - far)}\n"
     yield "the text nan", "nan\n"
     if wording.tolerance:
+        if wording.allowed:
+            size = Decimal(str(wording.allowed)) * (abs(value) / 100 if wording.is_share else 1)
+            yield "the number three times the stated tolerance off", f"{value + 3 * size}\n"
         return
     yield "the constant 0", "0\n"
     yield "twice the number", f"{like(bare, 2 * value)}\n"

@@ -53,6 +53,11 @@ _FREE = re.compile(
     r"|\barbitrary\b|\byou (?:like|choose|want|prefer)\b|several (?:answers|solutions) are",
     re.IGNORECASE,
 )
+_STATED = re.compile(
+    r"(?:toleranc\w*|\berrors?|\bwithin|accura\w*|±|\+/-)[^.\n\d]{0,30}?"
+    r"(?P<size>\d+(?:\.\d+)?)\s*(?P<share>%|per ?cent)?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class Wording:
         any_case: they do not matter.
         alone: nothing may stand beside the answer.
         free: there are several right answers.
+        allowed: the stated tolerance; of a share of the value the number of hundredths.
+        is_share: the tolerance is such a share.
     """
 
     exact: bool
@@ -81,10 +88,13 @@ class Wording:
     any_case: bool = False
     alone: bool = False
     free: bool = False
+    allowed: float | None = None
+    is_share: bool = False
 
 
 def read_wording(instruction: str) -> Wording:
     """What the words say; a word that could mean a demand counts as one."""
+    stated = _STATED.search(instruction)
     return Wording(
         exact=bool(_EXACT.search(instruction)),
         tolerance=bool(_TOLERANCE.search(instruction)),
@@ -96,4 +106,6 @@ def read_wording(instruction: str) -> Wording:
         any_case=bool(_ANY_CASE.search(instruction)),
         alone=bool(_ALONE.search(instruction)),
         free=bool(_FREE.search(instruction)),
+        allowed=float(stated["size"]) if stated else None,
+        is_share=bool(stated and stated["share"]),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from envsdk.checks import leak
 from envsdk.checks.leak import CHECK, Secret, _gives_away, _in_environment, is_input
 from envsdk.checks.stage import Stage
 from envsdk.spec.model import ContainerSpec, Digests, Task, TaskSpec
@@ -79,3 +80,22 @@ async def test_an_instruction_without_it_does_not(tmp_path: Path) -> None:
     )
     async with stage(tmp_path, "Count the words.", container=None) as told:
         assert (await CHECK.examine(told)).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("instruction", "told"),
+    [
+        ("Compute it. (The answer is 1366.)", True),
+        ("Compute it; the right answer is: `1366`", True),
+        ("If the answer is 1366, write yes.", False),
+        ("The answer is 13660 times smaller.", False),
+        ("Write 1366 to /app/x.", False),
+    ],
+)
+def test_an_answer_that_the_instruction_gives_away_is_told_from_one_it_asks_about(instruction: str, told: bool) -> None:
+    assert leak._is_told("1366", instruction) is told
+
+
+@pytest.mark.parametrize("text", ["MTM2Ng==", "31333636", "6631"])
+def test_an_answer_in_another_writing_is_read(text: str) -> None:
+    assert "1366" in list(leak._decoded(text))

@@ -66,3 +66,36 @@ async def test_a_zone_does_not_make_the_hash_seed_guilty(tmp_path: Path) -> None
     source = "import time\n\n\ndef judge(answer):\n    return float(time.localtime(0).tm_hour == 0)\n"
     async with Stage(text_task(tmp_path, source=source), None, repeats=2) as stage:
         assert (await ask_check(hash_seed.CHECK, stage)).outcome == "pass"
+
+
+async def test_runs_that_agree_only_under_one_seed_are_the_seeds_doing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = iter([1, 1, 0] + [1] * 60)  # the second repetition differs; nothing else does
+
+    async def play(stage: Stage, scene: Scene) -> Verdict:
+        reward = 1.0 if "PYTHONHASHSEED" in scene.env else float(next(told))
+        return Verdict("scored", reward, {"reward": reward})
+
+    monkeypatch.setattr(Stage, "play", play)
+    async with Stage(text_task(tmp_path), None, repeats=4) as stage:
+        result = await ask_check(hash_seed.CHECK, stage)
+    assert result.outcome == "fail"
+    assert "only under one hash seed" in result.why
+
+
+async def test_chance_that_no_seed_holds_back_is_not_the_seeds_doing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, int] = {}
+
+    async def play(stage: Stage, scene: Scene) -> Verdict:
+        seed = scene.env.get("PYTHONHASHSEED", "")
+        seen[seed] = seen.get(seed, 0) + 1
+        reward = 0.0 if seen[seed] == 3 else 1.0
+        return Verdict("scored", reward, {"reward": reward})
+
+    monkeypatch.setattr(Stage, "play", play)
+    async with Stage(text_task(tmp_path), None, repeats=4) as stage:
+        result = await ask_check(hash_seed.CHECK, stage)
+    assert result.outcome == "pass"

@@ -55,7 +55,20 @@ def test_no_list_of_numbers_where_the_number_would_not_be_in_it(number: str) -> 
 
 
 def test_under_a_tolerance_no_near_number_is_wrong() -> None:
-    assert set(dict(numbers.others("42", NEAR))) == {"the number far off", "the number far off below", "the text nan"}
+    found = dict(numbers.others("42", NEAR))
+    assert set(found) == {
+        "the number far off",
+        "the number far off below",
+        "the text nan",
+        "the number three times the stated tolerance off",
+    }
+    assert float(found["the number three times the stated tolerance off"]) == 43.5
+
+
+def test_a_tolerance_may_be_a_share_of_the_value_or_not_be_stated_in_numbers() -> None:
+    share = dict(numbers.others("200", read_wording("within 5 % of the true value")))
+    assert float(share["the number three times the stated tolerance off"]) == 230
+    assert "the number three times the stated tolerance off" not in dict(numbers.others("200", read_wording("about")))
 
 
 def test_every_number_of_a_text_is_moved() -> None:

@@ -1,0 +1,61 @@
+"""Names on which instruction and verifier must agree: functions of a module that is handed in, keys of a JSON answer.
+
+A name that the verifier asks for must stand in the instruction. Only what is surely asked of the submission counts: an
+import from a module that the agent writes, and a key of a value that was read from JSON.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+from collections.abc import Iterator
+
+from envsdk.checks.lint.fault import Fault
+from envsdk.checks.lint.files import TaskFiles
+
+_LOADED = re.compile(r"(?P<name>\w+)\s*=\s*json\.loads?\(")
+_OWN = re.compile(r"/tests/")
+
+
+def spoken_names(files: TaskFiles) -> Iterator[tuple[str, Fault]]:
+    """Path of the artifact and the fault; whether that file lies in the image already is asked of whoever has a box."""
+    spec = files.task.spec
+    if spec.steps or spec.agent.protocol != "shell":
+        return
+    words = set(re.findall(r"\w+", spec.instruction))
+    for artifact in spec.artifacts:
+        name = posixpath.basename(artifact)
+        stem, suffix = posixpath.splitext(name)
+        for path, text in files.under("tests").items():
+            found = _functions(stem, text) if suffix == ".py" else _keys(name, text) if suffix == ".json" else ()
+            for word, number in found:
+                if word not in words:
+                    yield artifact, Fault("unknown_name", path, number, _said(word, artifact, words))
+
+
+def _functions(stem: str, text: str) -> Iterator[tuple[str, int]]:
+    imports = re.compile(rf"^\s*from\s+{re.escape(stem)}\s+import\s+(?P<names>[\w, ]+)$")
+    calls = re.compile(rf"(?<![\w.]){re.escape(stem)}\.(?P<name>[a-z]\w*)\(")
+    is_imported = re.search(rf"\bimport\s+{re.escape(stem)}\b", text) is not None
+    for number, line in enumerate(text.splitlines(), 1):
+        if match := imports.match(line):
+            yield from ((name.split()[0], number) for name in match["names"].split(",") if name.strip())
+        elif is_imported:
+            yield from ((match["name"], number) for match in calls.finditer(line))
+
+
+def _keys(name: str, text: str) -> Iterator[tuple[str, int]]:
+    """Keys of values loaded from JSON, where the text reads one file of that name and none of its own."""
+    if name not in text or _OWN.search(re.sub(r"/tests/test\.sh", "", text)):
+        return
+    for loaded in {match["name"] for match in _LOADED.finditer(text)}:
+        key = re.compile(rf"(?<![\w.]){re.escape(loaded)}(?:\.get\(|\[)\s*[\"'](?P<key>\w+)[\"']")
+        for number, line in enumerate(text.splitlines(), 1):
+            yield from ((match["key"], number) for match in key.finditer(line))
+
+
+def _said(word: str, artifact: str, words: set[str]) -> str:
+    near = difflib.get_close_matches(word, sorted(words), n=1, cutoff=0.7)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"asks {artifact} for {word}, which the instruction does not name{hint}"

@@ -1,0 +1,70 @@
+"""Names that a verifier asks of a submission and the instruction does not speak of; and names of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envsdk.checks.lint.spoken_names import spoken_names
+from tests.unit.checks.test_lint import files_of
+
+SLUG = "Write `/app/slug.py` with a function `slug(text)`."
+STATS = "Write `/app/stats.json` with the keys count and mean."
+
+
+def asked(tmp_path: Path, instruction: str, artifact: str, test: str) -> list[str]:
+    files = files_of(tmp_path, {"tests/check.py": test}, instruction=instruction, artifacts=(artifact,))
+    return [fault.what.split(" for ")[1].split(",")[0] for _, fault in spoken_names(files)]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "from slug import slugify\nassert slugify('A') == 'a'\n",
+        "    from slug import slugify as s\n",
+        "import slug\nassert slug.slugify('A') == 'a'\n",
+    ],
+)
+def test_a_function_that_the_instruction_does_not_name_is_found(tmp_path: Path, test: str) -> None:
+    assert asked(tmp_path, SLUG, "/app/slug.py", test) == ["slugify"]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "from slug import slug\n",
+        "import slug\nslug.slug('A')\n",
+        "from subprocess import run\n",
+        "path = 'slug.py'\nslug.other('x')\n",
+    ],
+)
+def test_functions_that_are_named_or_not_of_the_submission_are_not(tmp_path: Path, test: str) -> None:
+    assert asked(tmp_path, SLUG, "/app/slug.py", test) == []
+
+
+@pytest.mark.parametrize("ask", ["data['total'] == 3", 'data.get("total") == 3'])
+def test_a_key_that_the_instruction_does_not_name_is_found(tmp_path: Path, ask: str) -> None:
+    test = f"import json\ndata = json.load(open('/app/stats.json'))\nassert {ask} and data['count']\n"
+    assert asked(tmp_path, STATS, "/app/stats.json", test) == ["total"]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "data = json.load(open('/app/stats.json'))\nassert data['mean'] == 3\n",
+        "want = {'total': 3}\ndata = json.load(open('/app/stats.json'))\nassert want['total'] == data['count']\n",
+        "want = json.load(open('/tests/want.json'))\nassert want['total']\nopen('/app/stats.json')\n",
+    ],
+)
+def test_keys_that_are_named_or_the_verifiers_own_are_not(tmp_path: Path, test: str) -> None:
+    assert asked(tmp_path, STATS, "/app/stats.json", test) == []
+
+
+def test_a_fault_says_what_was_probably_meant(tmp_path: Path) -> None:
+    files = files_of(
+        tmp_path, {"tests/check.py": "from slug import slugs\n"}, instruction=SLUG, artifacts=("/app/slug.py",)
+    )
+    (found,) = spoken_names(files)
+    assert "did you mean slug?" in found[1].what
+    assert found[1].line == 1
