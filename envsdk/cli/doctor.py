@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
 from envsdk.cli.envelope import MISSING, failure, success
 from envsdk.cli.options import JsonFlag, emit
@@ -35,7 +35,9 @@ def doctor(
         errors = [PrerequisiteError(finding.detail, hint=finding.fix, where=finding.name) for finding in missing]
         emit(failure(*errors, checks=findings) if errors else success(checks=findings), as_json=True, text="")
     else:
-        Console().print(_table(findings))
+        shown = Console(highlight=False, soft_wrap=True)
+        for finding in findings:
+            shown.print(_lines(finding))
         console.print(
             "nothing essential is missing" if not missing else f"missing: {', '.join(f.name for f in missing)}"
         )
@@ -43,8 +45,7 @@ def doctor(
         raise typer.Exit(MISSING)
 
 
-def _table(findings: tuple[Finding, ...]) -> Table:
-    table = Table("what", "state", "seen", "fix", box=None, pad_edge=False)
-    for finding in findings:
-        table.add_row(finding.name, _MARKS[finding.state], finding.detail, finding.fix)
-    return table
+def _lines(finding: Finding) -> str:
+    """One finding, its fix below it: whole, since what does not fit a column would be a path nobody can copy."""
+    line = f"{_MARKS[finding.state]}{' ' * (8 - len(finding.state))}{finding.name:<19} {escape(finding.detail)}"
+    return f"{line}\n{' ' * 28}fix: {escape(finding.fix)}" if finding.fix else line

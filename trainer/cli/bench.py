@@ -39,7 +39,7 @@ def collect(  # noqa: PLR0917 - typer reads options from the signature
 ) -> None:
     """Simulate collecting batches from recorded durations: time, what was waited for, and what each way keeps.
 
-    envsdk bench collect --trace durations.csv --slots 32
+    Example: envsdk bench collect --trace durations.csv --slots 32
     """
     from trainer.simulation.collect import ARMS, ArmName, CollectSetup
     from trainer.simulation.collect import collect as simulate

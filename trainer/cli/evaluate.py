@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from envsdk.cli.envelope import success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, finish
 from envsdk.episode.record import EpisodeRecord
-from envsdk.errors import UsageError
+from envsdk.errors import EnvsdkError, UsageError
 from envsdk.files.jsonl import append_row
 from trainer.cli.console import Lines
 from trainer.evaluate import Evaluation
@@ -33,10 +33,10 @@ def evaluate(  # noqa: PLR0917 - typer reads options from the signature
     out: Annotated[Path | None, typer.Option(help="Write every episode here, as JSONL.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Evaluate a model on the engine and in the precision that training uses. Exit 0 whatever the rate.
+    """Evaluate a model on the engine and in the precision that training uses.
 
-    envsdk eval --set held-out@1 --model smollm2
-    envsdk eval --query "family:shell-line" --model runs/first/model -n 8
+    Exit 0 whatever the rate, and 4 where no episode could be scored.
+    Examples: envsdk eval --set held-out@1; envsdk eval --query "family:sums" --model runs/first/model -n 8
     """
     if bool(task_set) == bool(query):
         raise UsageError("give either --set or --query", code="usage", hint="--set NAME@REV, or --query 'tag:shell'")
@@ -56,7 +56,16 @@ def evaluate(  # noqa: PLR0917 - typer reads options from the signature
         out=out,
     )
     name, found = asyncio.run(work)
-    emit(success(**_result(name, found)), as_json=as_json, text=_text(name, found))
+    nothing = EnvsdkError(
+        f"none of {len(found.records)} episodes could be scored: {_lost(found)}",
+        code="nothing_scored",
+        hint="run one and read how it ended: envsdk run TASK --policy vllm:MODEL",
+        where=name,
+    )
+    errors = [] if found.overall.rate is not None else [nothing]
+    for error in errors:
+        typer.echo(f"error [{error.code}] {error}", err=True)
+    finish(errors, as_json=as_json, text=_text(name, found), **_result(name, found))
 
 
 async def _evaluate(
@@ -137,7 +146,15 @@ def _rate(interval: RateInterval) -> dict[str, Any]:
 def _text(name: str, found: Evaluation) -> str:
     lines = [f"{name}: {_shown(found.overall)}, coverage {100 * found.coverage:.0f} %"]
     lines += [f"  {family}: {_shown(interval)}" for family, interval in found.families.items()]
+    if lost := _lost(found):
+        lines.append(f"  not scored: {lost}")
     return "\n".join(lines)
+
+
+def _lost(found: Evaluation) -> str:
+    """What ended the episodes that could not be scored, the most frequent first."""
+    causes = Counter(record.outcome.cause for record in found.records if not record.outcome.graded)
+    return ", ".join(f"{count} {cause}" for cause, count in causes.most_common())
 
 
 def _shown(interval: RateInterval) -> str:

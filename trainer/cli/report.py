@@ -26,8 +26,7 @@ def report(
 ) -> None:
     """Write a run's report: who waited for whom, curves, lag, mismatch, how episodes ended, and some to read.
 
-    envsdk report runs/first
-    envsdk report runs/first --eval before=before.jsonl --eval after=after.jsonl
+    Examples: envsdk report runs/first; envsdk report runs/first --eval before=before.jsonl --eval after=after.jsonl
     """
     from trainer.report.data import read
     from trainer.report.page import render

@@ -36,8 +36,7 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
 ) -> None:
     """Train with asynchronous GRPO on the tasks that a query finds.
 
-    envsdk train --query "tag:shell status:learnable" --steps 20 --name first
-    envsdk train --name first --resume
+    Examples: envsdk train --query "status:learnable" --steps 20 --name first; envsdk train --name first --resume
     """
     flags: dict[str, Any] = {"query": query, "model": model, "steps": steps, "learner.lr": lr, "seed": seed}
     flags |= dict(_setting(text) for text in settings or [])
@@ -54,6 +53,7 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
     result = asyncio.run(_train(resolved.config, path, resume=resume))
     text = f"{result['steps']} steps, reward {result['reward_first']} -> {result['reward_last']}: {result['run_dir']}"
     emit(success(**result), as_json=as_json, text=text)
+    typer.echo(f"read it: envsdk report {path}; measure it: envsdk eval --set NAME@REV --model {path}/model", err=True)
 
 
 async def _train(config: TrainConfig, path: Path, *, resume: bool) -> dict[str, Any]:

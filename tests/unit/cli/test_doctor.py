@@ -39,6 +39,15 @@ def test_the_envelope_carries_every_finding_and_an_error_for_each_missing_one(mo
     ]
 
 
+def test_a_long_path_is_shown_whole_however_narrow_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    path = "/a/path/" + "that/nobody/could/copy/" * 5 + "[if it were cut]"
+    found = Finding(name="registry", state="absent", detail=path, fix=f"rm {path}")
+    lines = [line.split() for line in _run(monkeypatch, found).stdout.splitlines()]
+    assert lines[0] == ["absent", "registry", *path.split()]
+    assert lines[1] == ["fix:", "rm", *path.split()]
+
+
 def test_the_table_shows_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     result = _run(monkeypatch, GONE)
     assert "run setup" in result.stdout

@@ -98,11 +98,14 @@ def test_attempts_at_a_task_have_seeds_of_their_own_and_the_same_ones_next_time(
     assert len({seed for _, seed in seeds[0]}) == 18
 
 
-def test_a_failing_engine_lowers_the_coverage_and_enters_no_rate(bench: Bench, capsys) -> None:
+def test_an_engine_that_fails_enters_no_rate_and_is_said_to_have_failed(bench: Bench, capsys) -> None:
     bench.engine.fail.add("generate")
-    assert bench.run("--query", "family:parity", "-n", "1") == 0
+    assert bench.run("--query", "family:parity", "-n", "1") == 4
     found = result(capsys)
     assert (found["pass_rate"], found["n"], found["coverage"]) == (None, 0, 0.0)
+    [error] = found["errors"]
+    assert error["code"] == "nothing_scored"
+    assert "none of 6 episodes could be scored: 6 inference_error" in error["message"]
 
 
 def test_for_a_person_it_is_a_few_lines(bench: Bench, capsys) -> None:
