@@ -29,6 +29,7 @@ from registry.saturation.screening import AT_MOST, STEP, Verdict, certain_class
 
 _EMPTY_LOOKS = 2
 _HOPELESS = 32
+_TELLING_S = 5.0
 _PAGE = 200
 
 
@@ -60,7 +61,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``eta_s`` is `None` until a task is done; it takes the episodes a task so far needed as those to come."""
+    """``eta_s`` takes the tasks to come to need as long as those that are done did since the first look was over.
+
+    `None` until there is something to go by: an engine that starts for a minute says nothing about tasks.
+    """
 
     done: int
     tasks: int
@@ -83,6 +87,7 @@ class Campaign:
     generated_tokens: int = 0
     ungraded: int = 0
     why_ungraded: str = ""
+    first_look: float | None = None
 
     @property
     def hopeless(self) -> bool:
@@ -96,11 +101,11 @@ class Campaign:
 
     def progress(self) -> Progress:
         """Where it stands."""
-        elapsed = time.monotonic() - self.started
+        now = time.monotonic()
         done = len(self.measured)
-        return Progress(
-            done, self.tasks, self.episodes, elapsed, elapsed / done * (self.tasks - done) if done else None
-        )
+        since = 0.0 if self.first_look is None else now - self.first_look
+        eta_s = since / done * (self.tasks - done) if done and since >= _TELLING_S else None
+        return Progress(done, self.tasks, self.episodes, now - self.started, eta_s)
 
 
 def candidates(registry: RegistryClient, q: str) -> tuple[list[QueryItem], list[QueryItem]]:
@@ -206,6 +211,8 @@ class _Screening:
         pair = (self.task.digests.task, self.task.digests.verifier)
         await asyncio.to_thread(self.registry.append, records, run=self.run)
         lost = [record for record in records if not record.outcome.graded]
+        if self.campaign.first_look is None:
+            self.campaign.first_look = time.monotonic()
         self.campaign.episodes += len(records)
         self.campaign.ungraded += len(lost)
         if lost:

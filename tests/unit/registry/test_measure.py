@@ -9,7 +9,7 @@ import pytest
 from envsdk.checks.report import CheckReport, CheckResult
 from envsdk.episode.agents import AnswerAgent
 from envsdk.episode.record import PolicyId
-from registry.calibration.measure import candidates, measure
+from registry.calibration.measure import Campaign, Measured, candidates, measure
 
 
 @pytest.fixture
@@ -98,6 +98,18 @@ def test_a_task_that_never_gets_a_grade_is_given_up(checked, tmp_path, monkeypat
     monkeypatch.setattr("registry.calibration.measure.run_group", ungraded_group)
     campaign = run(registry, ["yes"], tmp_path)
     assert [(m.verdict, m.n, m.ungraded) for m in campaign.measured] == [("uncertain", 0, 8)]
+
+
+def test_what_is_left_is_told_from_the_first_look_on_not_from_the_engine_s_start(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr("registry.calibration.measure.time.monotonic", lambda: now[0])
+    campaign = Campaign(tasks=4, started=now[0])
+    now[0] += 600
+    assert campaign.progress().eta_s is None
+    campaign.first_look = now[0]
+    now[0] += 10
+    campaign.measured.append(Measured("a", "0", "0", "learnable", 0.5, 0.1, 0.9, 4, 0))
+    assert (campaign.progress().elapsed_s, campaign.progress().eta_s) == (610.0, 30.0)
 
 
 def test_where_nothing_is_graded_the_rest_is_not_tried(checked, tmp_path, monkeypatch):
