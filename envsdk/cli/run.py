@@ -46,6 +46,8 @@ def run(
     errors = [EnvsdkError(_why(record), code=record.outcome.cause, where=task.slug) for record in lost]
     envelope = failure(*errors, episodes=episodes) if errors else success(episodes=episodes)
     emit(envelope, as_json=as_json, text=summary(records))
+    for why in sorted({why_ungraded(record) for record in lost}):
+        typer.echo(f"not graded: {why}", err=True)
     if lost:
         raise typer.Exit(UNDECIDED)
 
@@ -114,6 +116,15 @@ def summary(records: list[EpisodeRecord]) -> str:
     return f"{passed} of {len(scored)} passed, {mean}, scored {len(scored)} of {len(records)}"
 
 
-def _why(record: EpisodeRecord) -> str:
+def why_ungraded(record: EpisodeRecord) -> str:
+    """What ended an episode without a grade, with what was noted of it, and what to do as the outcome table says."""
+    from envsdk.outcome.table import outcome_table
+
     note = record.facts.get("exception", {}).get("note") or record.evidence.message
-    return f"episode {record.episode_id} was not graded: {note or record.outcome.cause}"
+    known = outcome_table().causes.get(record.outcome.cause)
+    action = f" ({known.action})" if known is not None else ""
+    return f"{record.outcome.cause}: {note}{action}" if note else f"{record.outcome.cause}{action}"
+
+
+def _why(record: EpisodeRecord) -> str:
+    return f"episode {record.episode_id} was not graded: {why_ungraded(record)}"
