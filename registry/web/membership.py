@@ -52,7 +52,7 @@ def summaries(session: Session, revisions: Sequence[int], lineage: int) -> dict[
     rows = session.execute(
         select(
             SetItem.revision_id,
-            func.coalesce(Standing.status, "draft"),
+            Standing.status,
             func.count(),
             func.sum(case((met, 1), else_=0)),
             func.sum(case((met, Standing.mean), else_=0.0)),
@@ -64,7 +64,7 @@ def summaries(session: Session, revisions: Sequence[int], lineage: int) -> dict[
         .join(Item, Item.id == SetItem.item_id)
         .outerjoin(Standing, (Standing.item_id == SetItem.item_id) & (Standing.lineage_id == lineage))
         .where(SetItem.revision_id.in_(revisions))
-        .group_by(SetItem.revision_id, func.coalesce(Standing.status, "draft"))
+        .group_by(SetItem.revision_id, Standing.status)
     )
     of: dict[int, list[Any]] = {}
     for row in rows:
@@ -77,7 +77,7 @@ def _summary(rows: Sequence[Any]) -> Summary:
     mean = total / measured if measured else None
     half = _Z_90 * sqrt(variance) / measured if measured else 0.0
     return Summary(
-        states={row[1]: row[2] for row in rows},
+        states={row[1] or "draft": row[2] for row in rows},
         measured=int(measured),
         p=mean,
         low=None if mean is None else max(0.0, mean - half),
