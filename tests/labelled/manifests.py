@@ -16,6 +16,42 @@ def _sum(
     )
 
 
+def _named(case_id: str, name: str, *caught_by: str, why: str) -> Labelled:
+    test = f"""{FRESH}chmod 700 /tests
+cat > /tmp/call.py <<'EOF'
+import sys
+sys.path.insert(0, "/app")
+from mirror import {name}
+print({name}(sys.argv[1]))
+EOF
+r=1
+for row in anna:True abc:False x:True ab:False; do
+    got=$(timeout -s KILL 9 runuser -u agent -- python3 -I -B /tmp/call.py "${{row%%:*}}" 2>/dev/null | head -c 99 | tr -d '\\000')
+    [ "$got" = "${{row#*:}}" ] || r=0
+done
+[ $r = 1 ]{REWARD}"""
+    solve = f"cat > /app/mirror.py <<'EOF'\ndef {name}(text):\n    return text == text[::-1]\nEOF"
+    ask = (
+        "Write `/app/mirror.py` with a function `palindrome(text)` that tells whether a text reads the same backwards."
+    )
+    return Labelled(case_id, ask, solve, test, "/app/mirror.py", caught_by, why)
+
+
+def _keyed(case_id: str, key: str, *caught_by: str, why: str) -> Labelled:
+    test = f"""{FRESH}python3 -I - <<'EOF'
+import json
+try:
+    with open("/app/stats.json", "rb") as f:
+        data = json.loads(f.read(400))
+except (OSError, ValueError):
+    data = None
+raise SystemExit(not (isinstance(data, dict) and data.get("{key}") == 42))
+EOF{REWARD}"""
+    solve = f"echo '{{\"{key}\": 42}}' > /app/stats.json"
+    ask = "Write `/app/stats.json`: an object whose key `sum` holds the sum of the integers in `/app/numbers.txt`."
+    return Labelled(case_id, ask, solve, test, "/app/stats.json", caught_by, why, NUMBERS)
+
+
 CASES = (
     _sum(
         "manifest-crlf-helper",
@@ -138,4 +174,10 @@ CASES = (
         why="looks like a missing run bit: the helper is called through its interpreter",
         verify="python3 -I /tests/check.py\n",
     ),
+    _named(
+        "manifest-other-function", "is_palindrome", "static", why="imports a name that the instruction does not give"
+    ),
+    _named("good-manifest-named-function", "palindrome", why="the good twin: one name"),
+    _keyed("manifest-other-key", "total", "static", why="looks for a key that the instruction does not give"),
+    _keyed("good-manifest-named-key", "sum", why="the good twin: one key"),
 )
