@@ -24,6 +24,7 @@ from sqlalchemy.orm import Session
 
 from envsdk.digest import sha256_hex
 from envsdk.episode.record import EpisodeRecord, PolicyId
+from envsdk.errors import UsageError
 from registry.bulk import insert_rows, is_one_of
 from registry.db import Episode, Item, Outcome, Policy, Run
 from registry.db.engine import Database
@@ -34,6 +35,8 @@ from registry.derive.lineages import ensure_lineage, lineage_name
 _T = TypeVar("_T")
 BATCH = 5_000
 """Episodes a transaction: an item's estimate is read and written once in each, however many of them are its own."""
+RUN_NAME = 128
+"""Characters of a run's name."""
 _WORTH_COMPRESSING = 4_096
 GRADED_CLASSES = ("model_success", "model_failure")
 
@@ -78,8 +81,11 @@ def append_records(database: Database, records: Iterable[EpisodeRecord], *, run:
         run: name of the run that they belong to, if any.
 
     Raises:
+        UsageError: ``run`` is no name (``bad_name``).
         StoreError: the database failed; batches before the failing one are in, and sending all again is safe.
     """
+    if len(run) > RUN_NAME or "\0" in run:
+        raise UsageError(f"a run's name has at most {RUN_NAME} characters, and no NUL", code="bad_name")
     result = AppendResult()
     names = Names()
     for batch in _batches(records):
@@ -155,9 +161,11 @@ def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
 
 
 def _append_batch(session: Session, records: Sequence[EpisodeRecord], *, names: Names, run: str) -> AppendResult:
-    fresh, duplicate = _without_known(session, records)
+    odd = [(record, why) for record in records if (why := _does_not_fit(record))]
+    rejected = [Rejected(record.episode_id[: _COLUMNS["episode_id"]], "invalid_record", why) for record, why in odd]
+    unfit = {id(record) for record, _ in odd}
+    fresh, duplicate = _without_known(session, [record for record in records if id(record) not in unfit])
     _learn_items(session, fresh, names)
-    rejected = []
     rows: list[dict[str, Any]] = []
     events: list[OutcomeEvent] = []
     episodes: list[dict[str, Any]] = []
@@ -240,6 +248,30 @@ def _fault(record: EpisodeRecord, names: Names) -> Rejected | None:
         pair = f"{record.task_digest[:12]} under verifier {record.verifier_digest[:12]}"
         return Rejected(which, "unknown_digest", f"task {pair} is not in this registry; push it first")
     return None
+
+
+_COLUMNS = {name: Outcome.__table__.c[name].type.length for name in ("episode_id", "group_id", "cause")}  # type: ignore[attr-defined]
+_NAME = 256
+"""Characters of a model's or a lineage's name."""
+_INTEGER = 2**31
+
+
+def _does_not_fit(record: EpisodeRecord) -> str:
+    """What no column could hold; one such record must not take its batch along. Empty where all fits."""
+    policy = record.policy
+    texts = (
+        ("episode_id", record.episode_id, _COLUMNS["episode_id"]),
+        ("group_id", record.group_id, _COLUMNS["group_id"]),
+        ("outcome.cause", record.outcome.cause, _COLUMNS["cause"]),
+        ("policy.model", policy.model, _NAME),
+        ("policy.lineage", policy.lineage, _NAME),
+    )
+    for what, text, most in texts:
+        if len(text) > most or "\0" in text:
+            return f"{what} is longer than {most} characters or holds a NUL character"
+    if abs(record.weight_version_oldest or 0) >= _INTEGER or sum(t.generated_tokens for t in record.turns) >= _INTEGER:
+        return "a weight version or a count of tokens is out of range"
+    return ""
 
 
 def _row(record: EpisodeRecord, names: Names, session: Session) -> dict[str, Any]:

@@ -34,6 +34,9 @@ from registry.derive.fold import fold
 from registry.derive.lineages import ensure_reference, fresh_standings
 from registry.outcomes import Rejected
 
+_TAG = 128
+"""Characters of a tag or a family."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
@@ -183,6 +186,9 @@ def _store_files(blobs: BlobStore, task: Task) -> _Stored:
             code="digest_mismatch",
             hint="load the task again, check it, and push that",
         )
+    long = [name for name in (*task.spec.tags, task.spec.family) if len(name) > _TAG or "\0" in name]
+    if long:
+        raise UsageError(f"the tag {long[0][:40]!r}... is longer than {_TAG} characters", code="bad_tag")
     directory = open_directory(task.root)
     rows = tree_rows(directory.root, directory.entries)
     size = 0
@@ -228,7 +234,7 @@ def _new_item(session: Session, task: Task) -> Item:
         family=task.spec.family,
         tags=[name for kind, name in tag_names(spec) if kind == "tag"],
         spec=spec,
-        search_text="\n".join(words).lower(),
+        search_text="\n".join(words).lower().replace("\0", " "),  # PostgreSQL's text holds no NUL
         package=task.digests.package,
         created_at=time.time(),
     )

@@ -53,6 +53,9 @@ def split(text: str) -> list[RawTerm]:
             code="query_too_long",
             hint="save parts of it as a task set and use set:NAME",
         )
+    if "\0" in text:
+        # Neither database can look for it.
+        raise QueryError("the query holds a NUL character", column=text.index("\0") + 1, hint="leave it out")
     terms: list[RawTerm] = []
     at = 0
     while at < len(text):
