@@ -16,6 +16,7 @@ from envsdk.cli.run import states_folder
 if TYPE_CHECKING:
     from envsdk.errors import EnvsdkError
     from envsdk.spec.model import Task
+    from envsdk.verifying.difficulty import Measured
     from envsdk.verifying.rescore import Rescored
 
 
@@ -27,7 +28,9 @@ def score(
     sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; else the first that works.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Score stored episodes of a task again. Episodes of other tasks are left out and counted; none is changed.
+    """Score stored episodes of a task again: verdicts that change, and what that does to its difficulty by policy.
+
+    Episodes of other tasks are left out and counted; no stored episode is changed.
 
     Example: envsdk score episodes.jsonl --verifier my-task-with-a-fixed-verifier
     """
@@ -40,8 +43,18 @@ def score(
     changed = [result.change for result in results if result.change]
     listed = [result.as_json() for result in results]
     others = len(rows) - len(results) - len(errors)
-    text = "\n".join([*(str(one["diff"]) for one in changed), _summary(results, errors, others)])
-    result = {"episodes": listed, "changed": changed, "other_tasks": others}
+    moved = _difficulty(results)
+    lines = [f"{policy}: {before} -> {after}" for policy, before, after in moved]
+    text = "\n".join([*(str(one["diff"]) for one in changed), *lines, _summary(results, errors, others)])
+    result = {
+        "episodes": listed,
+        "changed": changed,
+        "difficulty": [
+            {"policy": policy, "before": before.as_json(), "after": after.as_json()} for policy, before, after in moved
+        ],
+        "verifier_digest": task.digests.verifier,
+        "other_tasks": others,
+    }
     emit(failure(*errors, **result) if errors else success(**result), as_json=as_json, text=text)
     if errors:
         raise typer.Exit(UNDECIDED)
@@ -72,6 +85,18 @@ async def _score(
         if provider is not None:
             await provider.close()
     return results, errors
+
+
+def _difficulty(results: list[Rescored]) -> list[tuple[str, Measured, Measured]]:
+    """For each policy, what its episodes say of the task's difficulty before and after."""
+    from envsdk.verifying.difficulty import measured
+
+    policies = dict.fromkeys(result.policy for result in results)
+    by_policy = {policy: [result for result in results if result.policy == policy] for policy in policies}
+    return [
+        (policy, measured(one.before for one in theirs), measured(one.after for one in theirs))
+        for policy, theirs in by_policy.items()
+    ]
 
 
 def _summary(results: list[Rescored], errors: list[EnvsdkError], others: int) -> str:

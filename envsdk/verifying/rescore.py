@@ -25,6 +25,7 @@ class Rescored:
     """One episode, before and after. ``change`` is `None` where class and reward stay."""
 
     episode_id: str
+    policy: str
     before: dict[str, Any]
     after: dict[str, Any]
     verdict: Verdict
@@ -53,4 +54,6 @@ async def rescore(task: Task, row: dict[str, Any], states: Path, provider: Sandb
         shown = [f"{one.get('outcome_class')}, reward {one.get('reward')}" for one in (before, after)]
         diff = f"{row.get('episode_id', '')}\n- {shown[0]}\n+ {shown[1]}"
         change = {"episode_id": row.get("episode_id", ""), "before": shown[0], "after": shown[1], "diff": diff}
-    return Rescored(str(row.get("episode_id", "")), before, after, verdict, change)
+    policy = row.get("policy", {})
+    named = str(policy.get("model", policy) if isinstance(policy, dict) else policy)
+    return Rescored(str(row.get("episode_id", "")), named, before, after, verdict, change)

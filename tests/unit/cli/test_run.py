@@ -10,6 +10,7 @@ import pytest
 
 from envsdk.cli.app import run
 from envsdk.files.jsonl import read_rows
+from envsdk.spec.load import load_task
 from tests.fakes.http_chat import chat_server, said
 
 TOML = """schema_version = "1.4"
@@ -129,6 +130,9 @@ def test_scoring_again_shows_what_a_changed_verifier_changes(
     assert status == 0
     assert [episode["after"]["reward"] for episode in envelope["episodes"]] == [1.0, 1.0]
     assert [change["before"] for change in envelope["changed"]] == ["model_failure, reward 0.0"]
+    moved = {one["policy"]: (one["before"]["p"], one["after"]["p"]) for one in envelope["difficulty"]}
+    assert moved == {"oracle": (1.0, 1.0), "noop": (0.0, 1.0)}
+    assert envelope["verifier_digest"] == load_task(changed).digests.verifier
     assert out.read_bytes() == before
 
 
