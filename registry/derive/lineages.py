@@ -1,6 +1,7 @@
 """Policy lineages: a model and what was trained from it, and the standings that a new one begins with.
 
-The first lineage measured becomes the reference that pages show. Agents that generate nothing (oracle, noop) are no
+The first lineage measured becomes the reference that pages show; one of which nothing was ever graded, say of a server
+that was down, gives way to the next that comes. Agents that generate nothing (oracle, noop) are no
 lineage: they say something about the verifier, nothing about difficulty.
 """
 
@@ -13,7 +14,7 @@ from sqlalchemy import Select, case, insert, literal, select, update
 from sqlalchemy.orm import Session
 
 from envsdk.errors import UsageError
-from registry.db import Item, ItemTag, Lineage, Standing, StandingTag
+from registry.db import Item, ItemTag, Lineage, Outcome, Standing, StandingTag
 from registry.saturation.posterior import DEFAULT_PRIOR, interval, learnability
 
 NO_POLICY = frozenset({"oracle", "noop", "script", "answer"})
@@ -74,7 +75,17 @@ def ensure_lineage(session: Session, name: str) -> int:
     session.add(row)
     session.flush()
     fresh_standings(session, row.id)
+    if _came_to_nothing(session, reference):
+        session.execute(update(Lineage).values(is_reference=Lineage.id == row.id))
     return row.id
+
+
+def _came_to_nothing(session: Session, lineage_id: int) -> bool:
+    """Whether a lineage has outcomes, and none of them was graded."""
+    outcomes = select(Outcome.id).where(Outcome.lineage_id == lineage_id).limit(1)
+    if session.scalar(outcomes) is None:
+        return False
+    return session.scalar(outcomes.where(Outcome.passed.is_not(None))) is None
 
 
 def reference_name(session: Session) -> str:

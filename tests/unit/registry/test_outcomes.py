@@ -118,6 +118,20 @@ def test_the_first_lineage_measured_is_the_reference(registry, task, make_record
     assert the_item(registry).policy == "first"
 
 
+def test_a_lineage_of_which_nothing_was_graded_gives_way_to_the_next(registry, task, make_record):
+    registry.append([make_record(task, None, lineage="unreachable") for _ in range(4)])
+    assert the_item(registry).policy == "unreachable"
+    registry.append([make_record(task, True, lineage="second")])
+    assert (the_item(registry).policy, the_item(registry).n) == ("second", 1)
+    registry.append([make_record(task, True, lineage="third")])
+    assert the_item(registry).policy == "second"
+
+
+def test_the_first_of_a_batch_stays_the_reference(registry, task, make_record):
+    registry.append([make_record(task, True, lineage="first"), make_record(task, True, lineage="second")])
+    assert the_item(registry).policy == "first"
+
+
 def test_a_new_lineage_sees_every_task(registry, task, make_task, make_record):
     other = make_task("other")
     registry.push([other])
