@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from envsdk.errors import StoreError
 
@@ -40,6 +43,17 @@ _REASONS = {
     errno.ENOMEM: _Reason(code="out_of_memory", hint="free some memory, or lower the concurrency"),
 }
 _OTHER = _Reason(code="system_refused", hint="run again with --debug to see where")
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give what the system refuses within the block this path, where it names none: a full disk never does."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def refusal(error: OSError) -> StoreError:

@@ -10,7 +10,7 @@ import base64
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from sqlalchemy.exc import CompileError, StatementError
 from sqlalchemy.orm import Session
 
 from envsdk.errors import StoreError, UsageError
+from envsdk.spec.contents import new_directory
 from registry.blobs import BlobStore
 from registry.db import (
     Base,
@@ -78,25 +79,20 @@ def export_archive(database: Database, blobs: BlobStore, dest: Path, *, heard: H
 
     Raises:
         UsageError: ``dest`` is not empty.
-        StoreError: a file cannot be written or a blob read.
+        StoreError: a file cannot be written (``unwritable``) or a blob read; ``dest`` is as it was then.
     """
-    if dest.exists() and any(dest.iterdir()):
-        raise UsageError(f"{dest} is not empty", code="destination_exists", hint="give another folder")
     total = 0
-    try:
-        (dest / "tables").mkdir(parents=True)
-        (dest / "blobs").mkdir()
+    with new_directory(dest) as draft:
+        (draft / "tables").mkdir()
+        (draft / "blobs").mkdir()
         with database.reading() as session:
             for model in PRIMARY:
-                count = _write_table(session, model, dest / "tables" / f"{model.__tablename__}.jsonl")
+                count = _write_table(session, model, draft / "tables" / f"{model.__tablename__}.jsonl")
                 heard(model.__tablename__, count)
                 total += count
             for digest in _blob_digests(session):
-                (dest / "blobs" / digest).write_bytes(blobs.get(digest))
-        # Written last: a folder without it is no archive.
-        (dest / "archive.json").write_text(json.dumps({"format": FORMAT, "rows": total}), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(f"cannot write the archive: {error}", code="archive_write_failed", where=str(dest)) from error
+                (draft / "blobs" / digest).write_bytes(blobs.get(digest))
+        (draft / "archive.json").write_text(json.dumps({"format": FORMAT, "rows": total}), encoding="utf-8")
     return total
 
 
@@ -157,27 +153,25 @@ def back_up(database: Database, blobs: BlobStore, dest: Path) -> Path:
 
     Raises:
         UsageError: the database is a server's (``not_embedded``), or ``dest`` is not empty.
+        StoreError: a file cannot be written (``unwritable``) or a blob read; ``dest`` is as it was then.
     """
     if not database.is_sqlite:
         raise UsageError(
             "the database is a server's", code="not_embedded", hint="use pg_dump, or `envsdk registry export`"
         )
-    if dest.exists() and any(dest.iterdir()):
-        raise UsageError(f"{dest} is not empty", code="destination_exists", hint="give another folder")
-    dest.mkdir(parents=True, exist_ok=True)
-    path = dest / "registry.sqlite"
-    part = dest / ".registry.part"
-    with database.reading() as session, sqlite3.connect(part) as copy:
-        driver: Any = session.connection().connection.driver_connection
-        driver.backup(copy)
-    copy.close()
-    part.replace(path)
-    with database.reading() as session:
-        for digest in _blob_digests(session):
-            folder = dest / "blobs" / digest[:2]
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / digest).write_bytes(blobs.get(digest))
-    return path
+    with new_directory(dest) as draft:
+        with database.reading() as session, closing(sqlite3.connect(draft / "registry.sqlite")) as copy:
+            driver: Any = session.connection().connection.driver_connection
+            try:
+                driver.backup(copy)
+            except sqlite3.Error as error:
+                raise StoreError(f"cannot write: {error}", code="unwritable", where=str(dest)) from error
+        with database.reading() as session:
+            for digest in _blob_digests(session):
+                folder = draft / "blobs" / digest[:2]
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / digest).write_bytes(blobs.get(digest))
+    return dest / "registry.sqlite"
 
 
 def _blob_digests(session: Session) -> list[str]:

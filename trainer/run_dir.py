@@ -87,7 +87,7 @@ class RunDir:
         run = cls(path)
         run._made_here = True
         run._facts = {**_machine(), "seed": config.seed, **facts}
-        (path / CONFIG).write_text(tomlkit.dumps({"train": config.model_dump(exclude_none=True)}), encoding="utf-8")
+        write_whole(path / CONFIG, tomlkit.dumps({"train": config.model_dump(exclude_none=True)}))
         run.update(status="running", started=time.time())
         latest = path.parent / "latest"
         if latest.is_symlink() or not latest.exists():
@@ -162,7 +162,7 @@ class RunDir:
 
 
 def _may_be_left(name: str) -> bool:
-    return name in _UNSTARTED or name.startswith(f".{RUN}.")
+    return name in _UNSTARTED or name.startswith((f".{RUN}.", f".{CONFIG}."))
 
 
 def _machine() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from envsdk.cli.envelope import BAD, UNDECIDED, failure, success
 from envsdk.cli.options import JsonFlag, emit
 from envsdk.cli.progress import counted, stderr_console
 from envsdk.errors import EnvsdkError, FaultyError
+from envsdk.files.replace import write_whole
 
 if TYPE_CHECKING:
     from envsdk.checks.report import CheckReport
@@ -80,12 +82,13 @@ async def _checked(
     boxes = any(task.spec.container is not None for task in tasks)
     provider = open_provider(sandbox) if boxes else None
     try:
+        ended = count(1)
         with counted(console, "checking", len(tasks)) as done:
 
             def heard(report: CheckReport) -> None:
                 done(report.slug)
                 if not console.is_terminal and len(tasks) > 1:
-                    console.print(summary_line(report), markup=False)
+                    console.print(f"{next(ended)} of {len(tasks)}: {summary_line(report)}", markup=False)
 
             return await check_tasks(tasks, provider, checks=asked, strict=strict, fresh=fresh, heard=heard)
     finally:
@@ -102,11 +105,11 @@ def _write(reports: list[CheckReport], junit: Path | None, html: Path | None) ->
     if junit is not None:
         from envsdk.checks.junit import junit as document
 
-        junit.write_bytes(document(reports))
+        write_whole(junit, document(reports).decode())
     if html is not None:
         from envsdk.checks.page import page
 
-        html.write_text(page(reports), encoding="utf-8")
+        write_whole(html, page(reports))
 
 
 def _closing(reports: list[CheckReport], rejected: tuple[Rejected, ...]) -> str:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from envsdk.errors import StoreError
 from envsdk.files.replace import replacing
+from envsdk.refusal import naming
 
 Row = dict[str, Any]
 
@@ -54,7 +55,7 @@ def append_row(path: Path, row: Mapping[str, Any], *, fsync: bool = True) -> Non
     """
     line = _encode(row, path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+b") as file:
+    with naming(path), path.open("a+b") as file:
         line = _mend_tail(file) + line
         file.seek(0, os.SEEK_END)
         file.write(line)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from envsdk.refusal import naming
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -23,10 +25,11 @@ def replacing(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     try:
-        yield draft
-        with draft.open("rb") as written:
-            os.fsync(written.fileno())
-        draft.replace(path)
+        with naming(path):
+            yield draft
+            with draft.open("rb") as written:
+                os.fsync(written.fileno())
+            draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
 

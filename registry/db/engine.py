@@ -152,6 +152,7 @@ _CODES = (
     ("locked", "database_locked", "another process holds the write lock; try again when it has finished"),
     ("disk is full", "database_full", "free some disk space; nothing was half-written"),
     ("no space left", "database_full", "free some disk space; nothing was half-written"),
+    ("disk i/o error", "database_io", "the disk may be full or failing: free some space, or move the database"),
     ("unable to open", "database_unreachable", "check the path and its permissions"),
     ("connection", "database_unreachable", "check that the server runs and the URL is right"),
     ("malformed", "database_corrupt", "restore a backup (`envsdk registry backup` makes them)"),

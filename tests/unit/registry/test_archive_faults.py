@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import pytest
 
-from envsdk.errors import EnvsdkError
-from registry.archive import PRIMARY, export_archive, import_archive
+from envsdk.errors import EnvsdkError, StoreError
+from registry.archive import PRIMARY, back_up, export_archive, import_archive
 from registry.derive.rebuild import derived_digest
 from registry.local import LocalRegistry
 
@@ -157,3 +158,24 @@ def test_an_export_while_outcomes_arrive_is_of_one_moment(registry, make_task, m
     with LocalRegistry(f"sqlite:///{tmp_path}/copy.sqlite") as other:
         import_archive(other.database, other.blobs, tmp_path / "archive")
         assert other.query("").items[0].n == 3
+
+
+class FullDisk:
+    """A blob store whose reader finds no room for what it reads."""
+
+    def get(self, digest):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("write", [export_archive, back_up])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_disk_that_fills_up_leaves_the_destination_as_it_was(tmp_path, make_task, write, there):
+    dest = tmp_path / "out" / "copy"
+    (dest if there else dest.parent).mkdir(parents=True)
+    with LocalRegistry(f"sqlite:///{tmp_path}/registry.sqlite") as registry:
+        registry.push([make_task("a")])
+        with pytest.raises(StoreError) as caught:
+            write(registry.database, FullDisk(), dest)
+    assert (caught.value.code, caught.value.where) == ("unwritable", str(dest))
+    assert [entry.name for entry in dest.parent.iterdir()] == (["copy"] if there else [])
+    assert not there or not list(dest.iterdir())
