@@ -94,7 +94,8 @@ def _judge(stage: Stage, run: OracleRun, played: Played, equal: list[Mutant]) ->
     slips = [mutant for mutant, _ in wrong if mutant.weight == "fine" and mutant not in equal]
     if len(slips) >= FEWEST_SLIPS and len(survivors) > (1 - LEAST_KILL_RATE) * len(slips):
         return fails(f"{len(survivors)} of {len(slips)} small slips pass: {survivors[0]['name']}", **evidence)
-    return passes(f"{killed} of {tried} wrong variations refused, {len(good)} right ones accepted", **evidence)
+    right = f"{len(good)} right ones accepted" if good else "no other right one to try"
+    return passes(f"{killed} of {tried} wrong variations refused, {right}", **evidence)
 
 
 async def _inputs(stage: Stage) -> list[str]:
