@@ -14,6 +14,7 @@ from envsdk.home import BASE_IMAGE
 from envsdk.sandboxes.base import Sandbox, SandboxProvider, SandboxSpec
 from envsdk.sandboxes.bubblewrap import BubblewrapProvider
 from envsdk.sandboxes.docker import DockerProvider
+from envsdk.sandboxes.docker_engine import new_labels
 from envsdk.sandboxes.docker_options import create_arguments
 
 IMAGE = BASE_IMAGE
@@ -117,7 +118,7 @@ async def _our_start(provider: Any, image: str) -> None:
 
 async def cold_start(provider: DockerProvider, image: str) -> list[Row]:
     ours, raw = [], []
-    for _ in range(20):
+    for _ in range(12):
         ours.append(await timed(_our_start(provider, image)))
         await provider.settled()
         raw.append(await timed(_raw_start(provider, image)))
@@ -130,6 +131,34 @@ async def cold_start(provider: DockerProvider, image: str) -> list[Row]:
             "<= 1.15x",
             ratio <= 1.15,
             {"ours_ms": quantile(ours, 0.5), "raw_ms": quantile(raw, 0.5), "ratio": ratio, "n": len(ours)},
+        )
+    ]
+
+
+async def disabled_network(provider: DockerProvider, image: str) -> list[Row]:
+    """Eight raw containers at once: networking disabled, against network mode ``none``, in turn."""
+    api, call = provider.engine.api, provider.engine.call
+    times: dict[bool, list[float]] = {True: [], False: []}
+
+    async def one(is_disabled: bool) -> None:
+        host = api.create_host_config(network_mode="none", log_config={"Type": "none"})
+        options = {"network_disabled": is_disabled, "host_config": host, "labels": new_labels(kind="sandbox")}
+        made = await call(api.create_container, image, entrypoint=["sleep", "1000"], **options)
+        await call(api.start, made["Id"])
+        provider.later(provider.engine.remove(made["Id"]))
+
+    for _ in range(4):
+        for is_disabled, into in times.items():
+            into.append(await timed(asyncio.gather(*(one(is_disabled) for _ in range(8)))))
+            await provider.settled()
+    ours, raw = quantile(times[True], 0.5), quantile(times[False], 0.5)
+    return [
+        Row(
+            "eight containers at once, networking disabled against network mode none",
+            f"{ours:.0f} ms against {raw:.0f} ms: {ours / raw:.2f}x",
+            "stated",
+            None,
+            {"disabled_ms": ours, "none_ms": raw},
         )
     ]
 

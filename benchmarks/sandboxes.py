@@ -27,6 +27,7 @@ Figure = Callable[[Any, str], Awaitable[list[figures.Row]]]
 DOCKER: dict[str, Figure] = {
     "warm_acquire": figures.warm_acquire,
     "cold_start": figures.cold_start,
+    "disabled_network": figures.disabled_network,
     "commands": figures.commands,
     "life": figures.life,
     "fork_prepared": figures.fork_prepared,
