@@ -18,4 +18,4 @@ tell(f"model: {small_model_dir(progress=tell)}")
 tiny_model_dir(progress=tell)
 PYTHON
 if scripts/engine.sh ours; then note "the Docker engine keeps running; make clean stops it"; fi
-say "ready: make demo, make test, or .venv/bin/envsdk --help"
+say "ready: make demo, make test; or source .venv/bin/activate, then envsdk --help"
