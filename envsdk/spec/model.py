@@ -70,8 +70,8 @@ class McpServer(Frozen):
 class ContainerSpec(Frozen):
     """The box the agent acts in: ``image``, else ``environment/Dockerfile``.
 
-    Values of ``env`` may hold ``${NAME}`` or ``${NAME:-default}``: see `envsdk.spec.environ`. ``setup`` is a shell script
-    that runs once, as root in the work directory, before the first episode: what it leaves is part of the image.
+    Values of ``env`` may hold ``${NAME}`` or ``${NAME:-default}``: see `envsdk.spec.environ`. ``setup`` is a shell
+    script that runs once, as root in the work directory, before the first episode: what it leaves is part of the image.
     """
 
     image: str | None = None

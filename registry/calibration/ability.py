@@ -14,8 +14,8 @@ from scipy import special
 
 from registry.calibration.rasch import PRIOR_SD
 
-
 _GRID = 97
+"""Starting points at which the posterior is looked at before Newton's steps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ def learnability(beta: Beta) -> float:
 
 def group_value(beta: Beta, group: int) -> float:
     """Probability that ``group`` episodes neither all pass nor all fail, so that their advantages are not all zero."""
-    # B(a + G, b) / B(a, b) is the product of (a + i) / (a + b + i); two logs of B would lose its digits where a is large.
+    # B(a + G, b) / B(a, b) is the product of (a + i) / (a + b + i); two logs of B would lose digits where a is large.
     total = beta.alpha + beta.beta + np.arange(group)
     all_pass = float(np.sum(np.log1p(-beta.beta / total)))
     all_fail = float(np.sum(np.log1p(-beta.alpha / total)))

@@ -95,7 +95,7 @@ async def test_an_engine_killed_and_started_again_in_the_middle(engine: PrivateE
     await provider.prewarm(spec, 1)
     talk = ConversationAgent(ScriptedPolicy(["echo 42 > /app/total.txt; sleep 40", "done"]))
     episode = asyncio.ensure_future(run_episode(task_in(tmp_path), talk, provider))
-    while not any(box.spec.image == spec.image and box is not bystander for box in provider._open):
+    while not any(box.spec.image == spec.image and box is not bystander for box in provider._open):  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     await asyncio.sleep(1.0)
     await asyncio.to_thread(engine.kill)
