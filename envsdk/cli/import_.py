@@ -42,6 +42,7 @@ def dataset(
         list[str] | None, typer.Option(metavar="KEY=COLUMN", help="Which column is instruction, answer, slug, wrong.")
     ] = None,
     name: Annotated[str, typer.Option(help="First part of slugs; default: the source's name.")] = "",
+    grader: Annotated[str, typer.Option(help="How answers are compared: exact, numeric, choice, boxed ...")] = "exact",
     as_json: JsonFlag = False,
 ) -> None:
     """Rows of questions and answers: .jsonl, .json, .csv, or a folder that datasets saved.
@@ -53,7 +54,8 @@ def dataset(
     pairs = [text.partition("=") for text in column or ()]
     if any(not (key and value) for key, _, value in pairs):
         raise UsageError("a column is given as KEY=COLUMN", code="bad_column_map", hint="--column answer=result")
-    _report(import_dataset(source, dest, columns={key: value for key, _, value in pairs}, name=name), as_json=as_json)
+    mapped = {key: value for key, _, value in pairs}
+    _report(import_dataset(source, dest, columns=mapped, name=name, grader=grader), as_json=as_json)
 
 
 @app.command("terminal-bench")

@@ -1,7 +1,7 @@
 """Rows of questions and answers in and out: JSON lines, JSON, CSV, or a folder that Hugging Face `datasets` saved.
 
-A column map says which columns are the instruction and the answer; the task's verifier compares the whole answer, white
-space at its ends aside. Every other column is kept as the task's metadata.
+A column map says which columns are the instruction and the answer; the task's verifier compares by a grader, by default
+the whole answer, white space at its ends aside. Every other column is kept as the task's metadata.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from envsdk.authoring.write import default_dockerfile, mutant_files, python_veri
 from envsdk.errors import PrerequisiteError, UsageError
 from envsdk.files.replace import write_whole
 from envsdk.formats.result import ImportResult, free_place
+from envsdk.graders import GRADERS
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.load import Rejected
@@ -33,9 +34,22 @@ def same_text(answer: str, *, expected: str) -> float:
     """1 where they are equal."""
     return float(answer.strip() == expected.strip())
 '''
+GRADED_VERIFIER = b'''"""Compares the answer with the expected one, by the grader that the parameters name."""
+
+from envsdk.graders import GRADERS
 
 
-def import_dataset(source: Path, dest: Path, *, columns: Mapping[str, str], name: str = "") -> ImportResult:
+def graded(answer: str, *, expected: str, grader: str) -> float:
+    """1 where the grader says that it is correct."""
+    return float(GRADERS[grader](answer, expected) == "correct")
+'''
+UNFIT = {"json_schema", "sql"}
+"""Graders whose truth is no answer."""
+
+
+def import_dataset(
+    source: Path, dest: Path, *, columns: Mapping[str, str], name: str = "", grader: str = "exact"
+) -> ImportResult:
     """Make one text task of each row.
 
     Args:
@@ -43,12 +57,17 @@ def import_dataset(source: Path, dest: Path, *, columns: Mapping[str, str], name
         dest: a folder; each task becomes ``dest/<slug>``.
         columns: from one of `COLUMNS` to the name of a column; a name that is left out is the column of that name.
         name: first part of slugs, where no column gives them; default: the source's name.
+        grader: one of `envsdk.graders.GRADERS`; a row whose own answer it does not take is rejected.
 
     Raises:
         UsageError: the source cannot be read, or the map names what does not exist.
         PrerequisiteError: the folder needs `datasets` (code ``extra_missing``).
     """
     mapped = _checked(columns)
+    if grader not in GRADERS or grader in UNFIT:
+        known = sorted(GRADERS.keys() - UNFIT)
+        hint = did_you_mean(grader, known) or f"one of {', '.join(known)}"
+        raise UsageError(f"no grader {grader!r} of an answer", code="no_grader", hint=hint)
     result = ImportResult()
     for number, row in enumerate(read_rows(source)):
         path = f"{source}:{number + 1}"
@@ -60,7 +79,7 @@ def import_dataset(source: Path, dest: Path, *, columns: Mapping[str, str], name
             if mapped["slug"] in row
             else f"{name or slug_of(source.stem)}-{number + 1}"
         )
-        result.add(path, lambda row=row, slug=slug: _task(row, mapped, dest, slug))  # type: ignore[misc]
+        result.add(path, lambda row=row, slug=slug: _task(row, mapped, dest, slug, grader))  # type: ignore[misc]
     return result
 
 
@@ -72,19 +91,27 @@ def _checked(columns: Mapping[str, str]) -> dict[str, str]:
     return {key: columns.get(key, key) for key in COLUMNS}
 
 
-def _task(row: Mapping[str, Any], columns: Mapping[str, str], dest: Path, slug: str) -> Task:
+def _task(row: Mapping[str, Any], columns: Mapping[str, str], dest: Path, slug: str, grader: str) -> Task:
     for key in ("instruction", "answer"):
         if columns[key] not in row or row[columns[key]] in (None, ""):
             hint = did_you_mean(columns[key], row) or f"columns are {', '.join(map(str, row))}"
             raise UsageError(f"no value in column {columns[key]!r}", code="missing_column", where=slug, hint=hint)
     answer = str(row[columns["answer"]])
+    if grader != "exact" and GRADERS[grader](_reply(answer, grader), answer) != "correct":
+        raise UsageError(f"its own answer is none to the grader {grader}", code="oracle_fails", where=slug)
+    source, function, options = (
+        (VERIFIER, "same_text", {}) if grader == "exact" else (GRADED_VERIFIER, "graded", {"grader": grader})
+    )
     wrong = row.get(columns["wrong"]) or []
     spec = TaskSpec(
         slug=slug,
         instruction=str(row[columns["instruction"]]),
         agent=AgentSpec(protocol="answer"),
         verifier=VerifierSpec(
-            kind="text", entry="tests/verifier.py::same_text", params={"expected": answer}, exit_status="native"
+            kind="text",
+            entry=f"tests/verifier.py::{function}",
+            params={"expected": answer, **options},
+            exit_status="native",
         ),
         budget=Budget(turns=1),
         artifacts=(ANSWER_PATH,),
@@ -92,13 +119,18 @@ def _task(row: Mapping[str, Any], columns: Mapping[str, str], dest: Path, slug: 
     )
     files = {
         "environment/Dockerfile": FileContent(default_dockerfile().encode()),
-        **python_verifier_files(VERIFIER, "same_text", kind="text"),
-        **reply_files(answer, protocol="answer"),
+        **python_verifier_files(source, function, kind="text"),
+        **reply_files(_reply(answer, grader), protocol="answer"),
         **mutant_files(
             [str(item) for item in wrong] if isinstance(wrong, list) else [str(wrong)], "wrong", protocol="answer"
         ),
     }
     return dump_task(spec, files, free_place(dest, slug))
+
+
+def _reply(answer: str, grader: str) -> str:
+    """The row's answer as a model would give it."""
+    return rf"\boxed{{{answer}}}" if grader == "boxed" else answer
 
 
 def _storable(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envsdk.errors import UsageError
-from envsdk.formats.dataset import VERIFIER, as_row, export_dataset, import_dataset, read_rows
+from envsdk.formats.dataset import GRADED_VERIFIER, VERIFIER, as_row, export_dataset, import_dataset, read_rows
 
 SPACE: dict[str, object] = {}
 exec(VERIFIER, SPACE)
@@ -68,6 +68,49 @@ def test_slugs_and_wrong_answers_come_from_their_columns(tmp_path: Path) -> None
         "my one",
         ["x", "y"],
     )
+
+
+@pytest.mark.parametrize(
+    ("grader", "answer", "right", "wrong"),
+    [
+        ("numeric", "1000", "1,000.0", "1001"),
+        ("choice", "B", "The answer is (B).", "A or B"),
+        ("boxed", r"\frac{1}{2}", r"so \boxed{0.5}", "1/2"),
+        ("json_equal", '{"a": 1}', '{"a": 1.0}', '{"a": 2}'),
+        ("set_equal", "a, b", "b\na", "a"),
+        ("code_output", "1\n2", "1 \n2\n", "1"),
+    ],
+)
+def test_a_row_is_judged_by_the_grader_that_is_named(
+    tmp_path: Path, grader: str, answer: str, right: str, wrong: str
+) -> None:
+    (tmp_path / "r.jsonl").write_text(json.dumps({"instruction": "x", "answer": answer}))
+    (task,) = import_dataset(tmp_path / "r.jsonl", tmp_path / "out", columns={}, grader=grader).tasks
+    space: dict[str, object] = {}
+    exec(GRADED_VERIFIER, space)
+    oracle = (task.root / "solution" / "answer.txt").read_text()
+    judged = [space["graded"](reply, **task.spec.verifier.params) for reply in (oracle, right, wrong)]
+    assert judged == [1.0, 1.0, 0.0]
+    assert (task.root / "tests" / "_envsdk" / "graders" / "numeric.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("grader", "answer", "code"), [("numeric", "many", "unreadable_truth"), ("boxed", "}{", "oracle_fails")]
+)
+def test_a_row_whose_answer_the_grader_cannot_take_is_rejected(
+    tmp_path: Path, grader: str, answer: str, code: str
+) -> None:
+    (tmp_path / "r.jsonl").write_text(json.dumps({"instruction": "x", "answer": answer}))
+    result = import_dataset(tmp_path / "r.jsonl", tmp_path / "out", columns={}, grader=grader)
+    assert [rejected.code for rejected in result.rejected] == [code]
+
+
+@pytest.mark.parametrize("grader", ["numerik", "sql", "json_schema", ""])
+def test_a_grader_that_is_none_of_an_answer_is_refused(tmp_path: Path, grader: str) -> None:
+    (tmp_path / "r.jsonl").write_text("{}")
+    with pytest.raises(UsageError) as caught:
+        import_dataset(tmp_path / "r.jsonl", tmp_path / "out", columns={}, grader=grader)
+    assert caught.value.code == "no_grader"
 
 
 def test_two_rows_cannot_share_a_slug(tmp_path: Path) -> None:
