@@ -262,7 +262,12 @@ class Stage:
     async def image(self) -> str:
         """The pristine image of this task, made ready once. Raises `SandboxError`."""
         if self.provider is None:
-            raise SandboxError("this task needs a sandbox", code="no_provider", where=self.task.slug)
+            raise SandboxError(
+                "this task needs a sandbox",
+                code="no_provider",
+                hint="`envsdk doctor` says which can be had",
+                where=self.task.slug,
+            )
         async with self._lock:
             if not self._image:
                 self._image = await image_of(self.task, self.provider)

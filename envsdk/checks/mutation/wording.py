@@ -38,7 +38,7 @@ _CASE = re.compile(
 )
 _ANY_CASE = re.compile(
     r"(?:case|capitals?|letters)\W[^.]{0,40}(?:does not|doesn't|do not|don't|is not|are not|never) (?:matter|important)"
-    r"|case[- ]insensitiv|ignor\w+ (?:the )?(?:case|capital)|regardless of (?:the )?case",
+    r"|case[- ]insensitive|ignor\w+ (?:the )?(?:case|capital)|regardless of (?:the )?case",
     re.IGNORECASE,
 )
 _ALONE = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -208,3 +209,25 @@ def test_what_must_stay_low(verdict: Verdict, full: bool, low: bool, outcome: st
 
 def test_success_begins_at_the_pass_mark() -> None:
     assert is_full(Verdict("scored", 0.6), VerifierSpec(pass_mark=0.5))
+
+
+async def test_what_would_disturb_the_others_is_asked_when_they_are_done(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def check(name: str, *, alone: bool) -> Check:
+        async def examine(_: Stage) -> Finding:
+            asked.append(f"{name} begins")
+            await asyncio.sleep(0.01)
+            asked.append(f"{name} ends")
+            return passes()
+
+        return Check(name, "?", "mend it", examine, alone=alone)
+
+    made = (check("loud", alone=True), check("quiet", alone=False), check("soft", alone=False))
+    monkeypatch.setattr(engine, "choose", lambda _: made)
+    report = await engine.check_task(task, None)
+    assert asked[-2:] == ["loud begins", "loud ends"]
+    assert asked[:2] == ["quiet begins", "soft begins"]
+    assert [result.check for result in report.checks] == ["loud", "quiet", "soft"]

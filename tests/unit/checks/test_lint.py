@@ -257,3 +257,23 @@ def test_links_and_what_is_no_text_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "tests" / "link.sh").symlink_to("/etc/passwd")
     (tmp_path / "tests" / "data").write_bytes(b"\xff\xfe")
     assert files_of(tmp_path, {"tests/test.sh": "x"}).texts == {"tests/test.sh": "x"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "python3 -c 'exec(open(\"/tests/helper\").read())'",
+        "python3 -c \"open('/tests/helper')\"",
+        'echo "(/tests/helper"',
+        "cat /tests/helper",
+        "printf '%s\\n' 'if /tests/helper; then'",
+    ],
+)
+def test_a_path_inside_of_quotes_or_among_arguments_is_no_call(tmp_path: Path, line: str) -> None:
+    files = {"tests/test.sh": f"#!/bin/sh\n{line}\n", "tests/helper": "#!/bin/sh\n"}
+    assert found(run_bits.rule, tmp_path, files) == []
+
+
+def test_a_quoted_command_is_a_call(tmp_path: Path) -> None:
+    files = {"tests/test.sh": '#!/bin/sh\n"/tests/helper" -v\n', "tests/helper": "#!/bin/sh\n"}
+    assert found(run_bits.rule, tmp_path, files) == [("helper_not_executable", 2)]
