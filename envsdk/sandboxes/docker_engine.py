@@ -76,13 +76,14 @@ class Engine:
         about = client.info()
         self.storage_dir = str(about.get("DockerRootDir") or "")
         self.cgroup_driver = str(about.get("CgroupDriver") or "")
+        self._socket = _socket_path()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="envsdk-docker")
 
     @classmethod
     def connect(cls, *, timeout_s: int = _CALL_S) -> Engine:
         """Raises `PrerequisiteError` (``no_docker``) where no daemon answers."""
         try:
-            _knock(timeout_s)
+            _knock(_socket_path(), timeout_s)
             client = _client(timeout_s)
         except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
             raise PrerequisiteError(
@@ -102,7 +103,7 @@ class Engine:
         An engine that restarts makes a new one, unless something else holds the socket for it: a later time than a
         sandbox's start proves a restart, an earlier one proves nothing.
         """
-        path = _socket_path()
+        path = self._socket
         try:
             return os.stat(path).st_ctime if path else None  # noqa: PTH116 - a socket
         except OSError:
@@ -112,11 +113,16 @@ class Engine:
         """Run an SDK call in a thread. Raises `SandboxError`: ``engine_unreachable`` or ``engine_refused``."""
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(self._threads, _knocked, functools.partial(function, *args, **kwargs))
+            work = functools.partial(function, *args, **kwargs)
+            return await loop.run_in_executor(self._threads, _knocked, self._socket, work)
         except docker.errors.APIError as error:
             raise _refused(error) from error
         except (docker.errors.DockerException, requests.exceptions.RequestException, OSError) as error:
-            raise SandboxError(f"the Docker engine did not answer: {error}", code="engine_unreachable") from error
+            raise SandboxError(
+                f"the Docker engine did not answer: {error}",
+                code="engine_unreachable",
+                hint="start it; see `docker info`",
+            ) from error
 
     async def attach(self, container: str) -> Channel:
         """The channel over the attach stream of a container that has not started yet."""
@@ -185,16 +191,16 @@ def _socket_path() -> str:
     return path if kind.endswith("unix") else ""
 
 
-def _knock(timeout_s: float) -> None:
+def _knock(path: str, timeout_s: float) -> None:
     """Raises OSError where nobody listens on the engine's socket. The SDK would leave its own socket open then."""
-    if path := _socket_path():
+    if path:
         with socket.socket(socket.AF_UNIX) as knock:
             knock.settimeout(timeout_s)
             knock.connect(path)
 
 
-def _knocked(call: Callable[[], T]) -> T:
-    _knock(_CALL_S)
+def _knocked(path: str, call: Callable[[], T]) -> T:
+    _knock(path, _CALL_S)
     return call()
 
 

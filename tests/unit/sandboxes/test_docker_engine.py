@@ -36,7 +36,7 @@ def test_an_engine_that_does_not_answer_costs_no_socket(
 
 async def test_a_stream_that_comes_after_its_caller_left_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine.__new__(Engine)
-    engine._threads = ThreadPoolExecutor(1)
+    engine._threads, engine._socket = ThreadPoolExecutor(1), ""
     ours, theirs = socket.socketpair()
     entered, leave = threading.Event(), threading.Event()
 
