@@ -202,3 +202,72 @@ async def test_a_separate_verifier_keeps_what_is_planted_in_the_workspace_out(
         report = await check_task(task, provider, checks=["tamper"], fresh=True)
         outcomes.append(report.checks[0].outcome)
     assert outcomes == ["fail", "pass"]
+
+
+async def test_the_ground_knows_names_without_a_folder_and_module_folders_of_the_image(
+    tmp_path: Path, provider: SandboxProvider
+) -> None:
+    test = "cd /app\nsha256sum -c --quiet x.sha256 && cmp want.csv made.csv\n"
+    lines = (
+        "RUN echo 1 > /app/x && cd /app && sha256sum x > x.sha256 && echo a > want.csv && rm x\n"
+        "ENV PYTHONPATH=/app/lib:/usr/lib/python3"
+    )
+    task = mini(
+        tmp_path, solve="echo 1 > /app/x; echo a > /app/made.csv", test=test + SCORE, artifacts="/app/x", lines=lines
+    )
+    async with Stage(task, provider) as stage:
+        run = await stage.passing_oracle()
+        assert run is not None
+        ground = await survey(stage, run)
+    assert {"/app/x.sha256", "/app/want.csv"} <= set(ground.writable)
+    assert "/app/made.csv" not in ground.writable
+    assert "/app/lib" in ground.folders
+    assert "/usr/lib/python3" not in ground.folders
+
+
+@pytest.mark.parametrize(
+    ("command", "outcome"),
+    [
+        ("python3 -I -c 'import socket; socket.create_connection((\"192.0.2.7\", 443), 1)' 2>/dev/null", "fail"),
+        ("python3 -I -c 'import socket; socket.create_server((\"127.0.0.1\", 0)).close()'", "pass"),
+    ],
+)
+async def test_a_network_that_is_reached_for_is_seen_by_the_kernel(
+    tmp_path: Path, provider: SandboxProvider, command: str, outcome: str
+) -> None:
+    test = f'{command}\n[ "$(cat /app/x 2>/dev/null)" = 1 ]\n'
+    task = mini(
+        tmp_path, solve="echo 1 > /app/x", test=test + SCORE, artifacts="/app/x", instruction="Write 1 to /app/x."
+    )
+    report = await check_task(task, provider, checks=["network"], fresh=True)
+    assert report.checks[0].outcome == outcome, report.checks[0]
+
+
+async def test_what_a_handed_in_program_reaches_for_is_not_the_verifiers_doing(
+    tmp_path: Path, provider: SandboxProvider
+) -> None:
+    program = 'import socket\\ntry:\\n    socket.create_connection(("192.0.2.7", 443), 1)\\nexcept OSError:\\n    print("none")\\n'
+    test = '[ "$(python3 -I /app/net.py 2>/dev/null)" = none ]\n'
+    task = mini(tmp_path, solve=f"printf '{program}' > /app/net.py", test=test + SCORE, artifacts="/app/net.py")
+    report = await check_task(task, provider, checks=["oracle", "network"], fresh=True)
+    assert [result.outcome for result in report.checks] == ["pass", "pass"], report.checks
+
+
+async def test_a_wide_limit_on_time_holds_on_a_busy_processor_and_one_that_nobody_meets_is_not_its_fault(
+    tmp_path: Path, provider: SandboxProvider
+) -> None:
+    busy = "python3 -I -c 'import time\nt = time.monotonic()\nwhile time.process_time() < 0.2: pass\nraise SystemExit(time.monotonic() - t > {limit})'"
+    outcomes = []
+    for limit in ("0.0001", "1000"):
+        test = f'{busy.format(limit=limit)} || exit 0\n[ "$(cat /app/x 2>/dev/null)" = 1 ]\n'
+        task = mini(
+            tmp_path / limit,
+            solve="echo 1 > /app/x",
+            test=f"echo 0 > /logs/verifier/reward.txt\n{test}{SCORE}",
+            artifacts="/app/x",
+        )
+        report = await check_task(task, provider, checks=["oracle", "load"], fresh=True)
+        outcomes.append([result.outcome for result in report.checks])
+    assert outcomes[1] == ["pass", "pass"]
+    assert outcomes[0][0] == "fail"  # nobody meets such a limit, and then the processor is not to blame
+    assert outcomes[0][1] == "skipped"
