@@ -42,7 +42,10 @@ class BlobStore:
                 self.fs.pipe_file(path, data)  # object stores put whole objects
         except OSError as error:
             raise StoreError(
-                f"cannot store blob {digest[:12]}: {error}", code="blob_write_failed", where=path
+                f"cannot store blob {digest[:12]}: {error}",
+                code="blob_write_failed",
+                hint="see to free space and permissions",
+                where=path,
             ) from error
         return digest
 
@@ -56,9 +59,16 @@ class BlobStore:
         try:
             data: bytes = self.fs.cat_file(path)
         except FileNotFoundError as error:
-            raise StoreError(f"blob {digest[:12]} is missing", code="blob_missing", where=path) from error
+            raise StoreError(
+                f"blob {digest[:12]} is missing", code="blob_missing", hint="push the task again", where=path
+            ) from error
         except OSError as error:
-            raise StoreError(f"cannot read blob {digest[:12]}: {error}", code="blob_read_failed", where=path) from error
+            raise StoreError(
+                f"cannot read blob {digest[:12]}: {error}",
+                code="blob_read_failed",
+                hint="see to the disk or the object store",
+                where=path,
+            ) from error
         if hashlib.sha256(data).hexdigest() != digest:
             raise StoreError(
                 f"blob {digest[:12]} is damaged", code="blob_corrupt", hint="push the task again", where=path

@@ -48,7 +48,9 @@ def enqueue(session: Session, kind: str, arguments: dict[str, Any], *, idempoten
         known = session.scalar(select(Job).where(Job.idempotency_key == idempotency_key))
         if known is not None:
             if (known.kind, known.arguments) != (kind, arguments):
-                raise UsageError("the idempotency key was used for another job", code="conflict")
+                raise UsageError(
+                    "the idempotency key was used for another job", code="conflict", hint="take a new key for a new job"
+                )
             return view(known)
     job = Job(
         kind=kind,
@@ -165,4 +167,8 @@ def view(job: Job) -> JobView:
 
 
 def _unknown(number: int) -> UsageError:
-    return UsageError(f"there is no job {number}", code="unknown_job")
+    return UsageError(
+        f"there is no job {number}",
+        code="unknown_job",
+        hint="the answer to the request that asked for it told its number",
+    )

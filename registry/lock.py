@@ -37,7 +37,12 @@ def write_lock(revision: TaskSetRevision, path: Path) -> None:
     try:
         write_whole(path, json.dumps(body, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
-        raise StoreError(f"cannot write the lock: {error}", code="lock_write_failed", where=str(path)) from error
+        raise StoreError(
+            f"cannot write the lock: {error}",
+            code="lock_write_failed",
+            hint="see to the folder and its permissions",
+            where=str(path),
+        ) from error
 
 
 def read_lock(path: Path) -> TaskSetRevision:
@@ -50,7 +55,12 @@ def read_lock(path: Path) -> TaskSetRevision:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"cannot read the lock: {error}", code="lock_read_failed", where=str(path)) from error
+        raise StoreError(
+            f"cannot read the lock: {error}",
+            code="lock_read_failed",
+            hint="name a lock that `envsdk registry pin --lock` wrote",
+            where=str(path),
+        ) from error
     try:
         body = json.loads(text)
         items = tuple(SetEntry(item["slug"], item["task_digest"], item["verifier_digest"]) for item in body["items"])

@@ -139,7 +139,9 @@ def find_revision(session: Session, reference: str) -> SetRevision:
             f"there is no task set {reference!r}", code="unknown_set", hint="`envsdk registry sets` lists them"
         )
     if found.deleted_at is not None:
-        raise UsageError(f"{reference} was deleted: {found.deleted_reason}", code="deleted_revision")
+        raise UsageError(
+            f"{reference} was deleted: {found.deleted_reason}", code="deleted_revision", hint="pin the query again"
+        )
     return found
 
 

@@ -154,13 +154,17 @@ def place_task(files: Sequence[tuple[str, str, bytes]], dest: Path, *, expected:
 def _write(files: Sequence[tuple[str, str, bytes]], root: Path) -> None:
     paths = {path for path, _, _ in files}
     if len(paths) != len(files):
-        raise UsageError("a path is given twice", code="unsafe_path")
+        raise UsageError("a path is given twice", code="unsafe_path", hint="send each file of a task once")
     links = [file for file in files if file[1] == "120000"]
     for path, mode, content in [file for file in files if file[1] != "120000"] + links:
         pure = PurePosixPath(path)
         inside = not pure.is_absolute() and ".." not in pure.parts and "\0" not in path and pure.as_posix() == path
         if not inside or any(str(parent) in paths for parent in pure.parents):
-            raise UsageError(f"{path[:200]!r} is no path inside a task", code="unsafe_path")
+            raise UsageError(
+                f"{path[:200]!r} is no path inside a task",
+                code="unsafe_path",
+                hint="paths are relative to the task, without ..",
+            )
         try:
             _write_one(root / path, mode, content)
         except (OSError, ValueError) as error:
@@ -188,7 +192,11 @@ def _store_files(blobs: BlobStore, task: Task) -> _Stored:
         )
     long = [name for name in (*task.spec.tags, task.spec.family) if len(name) > _TAG or "\0" in name]
     if long:
-        raise UsageError(f"the tag {long[0][:40]!r}... is longer than {_TAG} characters", code="bad_tag")
+        raise UsageError(
+            f"the tag {long[0][:40]!r}... is longer than {_TAG} characters",
+            code="bad_tag",
+            hint="shorten it in task.toml",
+        )
     directory = open_directory(task.root)
     rows = tree_rows(directory.root, directory.entries)
     size = 0

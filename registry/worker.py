@@ -119,7 +119,11 @@ async def _work(
     registry: LocalRegistry, job: JobView, works: Mapping[str, Work], folder: Path, tell: Tell
 ) -> dict[str, Any]:
     if job.kind not in works:
-        raise UsageError(f"no worker knows jobs of kind {job.kind!r}", code="unknown_job_kind")
+        raise UsageError(
+            f"no worker knows jobs of kind {job.kind!r}",
+            code="unknown_job_kind",
+            hint="start a worker of the version that took the job",
+        )
     return await works[job.kind](registry, job.arguments, folder, tell)
 
 

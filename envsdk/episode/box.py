@@ -111,5 +111,10 @@ async def until_healthy(box: Sandbox, check: HealthCheck, budget_s: float) -> No
             break
         await asyncio.sleep(check.interval_s)
     said = last[-300:].decode("utf-8", "replace")
-    error = SandboxError(f"the container's health check never passed: {said}", code="healthcheck_failed", where=box.id)
+    error = SandboxError(
+        f"the container's health check never passed: {said}",
+        code="healthcheck_failed",
+        hint="run its command in the image by hand",
+        where=box.id,
+    )
     raise StartError(error, phase="setup")

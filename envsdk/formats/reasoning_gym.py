@@ -91,7 +91,9 @@ def _task(name: str, entry: Mapping[str, Any], score: Any, dest: Path, slug: str
     answer = entry["answer"]
     plain = json.loads(json.dumps(entry, default=str))
     if not isinstance(answer, str) or score(answer, plain) != 1.0:
-        raise UsageError("its own answer does not get the full score", code="oracle_fails", where=slug)
+        raise UsageError(
+            "its own answer does not get the full score", code="oracle_fails", hint="leave this entry out", where=slug
+        )
     spec = TaskSpec(
         slug=slug,
         instruction=entry["question"],

@@ -184,9 +184,17 @@ def _check_image(contents: Mapping[str, FileContent]) -> None:
         for word in re.findall(r"[^\s\[\]\",']+", found["words"])[:-1]:
             path = word.removeprefix("./").rstrip("/")
             if path in {"solution.sh", "solution.yaml"}:
-                raise UsageError(f"its Dockerfile copies {path} into the agent's image", code="leaks_oracle")
+                raise UsageError(
+                    f"its Dockerfile copies {path} into the agent's image",
+                    code="leaks_oracle",
+                    hint="take the line out of its Dockerfile",
+                )
             if path.split("/")[0] == "tests" or path in _OWN:
-                raise UsageError(f"its Dockerfile copies {path} into the agent's image", code="leaks_verifier")
+                raise UsageError(
+                    f"its Dockerfile copies {path} into the agent's image",
+                    code="leaks_verifier",
+                    hint="take the line out of its Dockerfile",
+                )
 
 
 def _compose(contents: Mapping[str, FileContent]) -> Compose:

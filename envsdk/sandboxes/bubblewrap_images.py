@@ -70,7 +70,11 @@ class TreeImages:
         if environment is not None and (environment / "Dockerfile").is_file():
             return (await self._built(environment, build_s)).reference
         if image is None:
-            raise SandboxError("the task names no image and has no environment/Dockerfile", code="no_image")
+            raise SandboxError(
+                "the task names no image and has no environment/Dockerfile",
+                code="no_image",
+                hint="give it one of the two",
+            )
         if image.startswith(PREFIX) and self._store.image(image) is not None:
             return image
         return (await self._found(image)).reference

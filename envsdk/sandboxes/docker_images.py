@@ -62,7 +62,11 @@ class DockerImages:
         if environment is not None and (environment / "Dockerfile").is_file():
             return await self._built(environment, build_s)
         if image is None:
-            raise SandboxError("the task names no image and has no environment/Dockerfile", code="no_image")
+            raise SandboxError(
+                "the task names no image and has no environment/Dockerfile",
+                code="no_image",
+                hint="give it one of the two",
+            )
         pinned, used = await self._found(image, build_s)
         self._note(pinned, {"image": image, **({"alias": used} if used != image else {})})
         return pinned

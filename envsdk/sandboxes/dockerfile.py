@@ -49,7 +49,9 @@ def parse(dockerfile: str) -> list[Step]:
         body, at = _here_document(rest, lines, at) if word == "RUN" else (None, at)
         steps.append(Step(first + 1, word, rest.strip(), body))
     if not any(step.word == "FROM" for step in steps):
-        raise SandboxError("the Dockerfile has no FROM", code="dockerfile_invalid")
+        raise SandboxError(
+            "the Dockerfile has no FROM", code="dockerfile_invalid", hint="begin it with FROM and an image"
+        )
     return steps
 
 

@@ -169,6 +169,7 @@ class ServiceGroup:
                 raise SandboxError(
                     f"the services of {self._task.slug} did not come up in time",
                     code="service_unhealthy",
+                    hint="raise setup_s in the budget, or let them start faster",
                     where=self._task.slug,
                 ) from error
             raise

@@ -54,7 +54,10 @@ async def verify(
         return await _python(task, end, Surroundings.of(env, faketime))
     if provider is None:
         raise VerifierError(
-            "this verifier runs in a sandbox and no provider is given", code="no_provider", where=task.slug
+            "this verifier runs in a sandbox and no provider is given",
+            code="no_provider",
+            hint="pass one: see `envsdk.sandboxes.open_provider`",
+            where=task.slug,
         )
     options = {"env": env, "faketime": faketime, "before_start": before_start}
     if task.spec.verifier.mode == "shared" and end.sandbox is not None:

@@ -65,7 +65,11 @@ def _open_proposal(session: Session, number: int) -> Proposal:
     if proposal is None:
         raise UsageError(f"there is no proposal {number}", code="unknown_proposal")
     if proposal.state != "open":
-        raise UsageError(f"proposal {number} is {proposal.state}", code="closed_proposal")
+        raise UsageError(
+            f"proposal {number} is {proposal.state}",
+            code="closed_proposal",
+            hint="ask for a new one: `envsdk registry refresh`",
+        )
     return proposal
 
 
