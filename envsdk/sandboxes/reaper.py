@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import sys
 import time
@@ -33,6 +34,8 @@ from envsdk.sandboxes.owner import (
 )
 
 _WAIT_S = 5.0
+_EMPTY_S = 60.0
+_BOX = re.compile(r"b[0-9a-f]{12}")
 
 
 async def reap_docker(engine: Engine) -> list[str]:
@@ -74,6 +77,8 @@ def reap_bubblewrap(root: Path | None = None) -> list[str]:
     for name in orphans & groups.keys():
         _end_group(groups[name])
         gone.append(f"group {name}")
+    empty = [name for name in groups.keys() - orphans if is_abandoned(groups[name], now=time.time())]
+    gone += [f"group {name}" for name in empty if groups[name].remove()]
     for folder in _folders(root / "boxes"):
         owner = Owner.parse(folder.name)
         if owner is not None and _is_dead(place_tag(owner.place), owner.pid, owner.started, folder):
@@ -85,6 +90,16 @@ def reap_bubblewrap(root: Path | None = None) -> list[str]:
             remove_tree(layer)
             gone.append(f"snapshot {layer.name}")
     return gone
+
+
+def is_abandoned(group: cgroups.Group, *, now: float) -> bool:
+    """A sandbox's group that nothing runs in, a minute after it was made: its folder was another data folder's."""
+    if not _BOX.fullmatch(group.folders[0][1].name) or group.members():
+        return False
+    try:
+        return now - max(folder.stat().st_mtime for _, folder in group.folders) > _EMPTY_S
+    except FileNotFoundError:
+        return False
 
 
 def snapshot_owner(layer: str) -> tuple[str, int, int]:

@@ -6,6 +6,7 @@ import pytest
 
 from envsdk.sandboxes import cgroups
 from envsdk.sandboxes.limits import Bounds
+from envsdk.sandboxes.reaper import is_abandoned
 
 LIMIT = Bounds(cpus=0.5, memory_mib=64, disk_mib=1, pids=40)
 
@@ -75,3 +76,23 @@ def test_all_sandboxes_together_weigh_more_than_one_process(version: int, tmp_pa
     cgroups.share_out_cpu()
     name, usual = {1: ("cpu.shares", 1024), 2: ("cpu.weight", 100)}[version]
     assert int(content(tmp_path, name)) == usual * cgroups.PROCESSES_WORTH
+
+
+@pytest.mark.parametrize(
+    ("name", "runs", "age_s", "verdict"),
+    [
+        ("b0123456789ab", "", 61.0, True),
+        ("b0123456789ab", "", 5.0, False),
+        ("b0123456789ab", "17\n", 999.0, False),
+        ("verifier-1", "", 999.0, False),
+        ("b79efe177865b87a91fd2f33", "", 999.0, False),
+    ],
+)
+def test_only_an_empty_group_of_a_sandbox_is_abandoned_and_not_at_once(
+    tmp_path: Path, name: str, runs: str, age_s: float, verdict: bool
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "cgroup.procs").write_text(runs)
+    group = cgroups.Group(1, (("memory", folder), ("pids", folder)))
+    assert is_abandoned(group, now=folder.stat().st_mtime + age_s) is verdict
