@@ -35,7 +35,9 @@ class PrivateEngine:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        words = ["dockerd", "--data-root", f"{self.folder}/data", "--exec-root", f"{self.folder}/exec", "-H", self.url]
+        # In a network namespace of its own: a daemon that is told to have no bridge removes the machine's docker0.
+        words = ["unshare", "--net", "dockerd", "--data-root", f"{self.folder}/data", "-H", self.url]
+        words += ["--exec-root", f"{self.folder}/exec"]
         words += ["--pidfile", f"{self.folder}/pid", "--bridge", "none", "--iptables=false", "--shutdown-timeout", "1"]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
