@@ -16,6 +16,7 @@ from registry.query.errors import QueryError
 
 MAX_LENGTH = 1_000
 MAX_TERMS = 64
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(?=:)")
 _ENDS_BARE = frozenset('",')
 
@@ -56,6 +57,9 @@ def split(text: str) -> list[RawTerm]:
     if "\0" in text:
         # Neither database can look for it.
         raise QueryError("the query holds a NUL character", column=text.index("\0") + 1, hint="leave it out")
+    if half := _NO_TEXT.search(text):
+        # A byte of a command line that is no text in this locale.
+        raise QueryError("here is a character that is no text", column=half.start() + 1, hint="write it in UTF-8")
     terms: list[RawTerm] = []
     at = 0
     while at < len(text):

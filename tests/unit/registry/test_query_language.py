@@ -162,3 +162,10 @@ def test_a_query_written_out_is_read_back_the_same(query):
 def test_every_field_of_the_language_is_documented():
     page = (Path(__file__).parents[3] / "docs" / "reference" / "query.md").read_text()
     assert [field for field in FIELDS if f"`{field}:" not in page] == []
+
+
+@pytest.mark.parametrize(("text", "column"), [("a \udcff", 3), ("tag:a\udcc3", 6), ('"\ud800"', 2)])
+def test_a_byte_that_is_no_text_is_pointed_at(text, column):
+    with pytest.raises(QueryError, match="no text") as caught:
+        parse(text)
+    assert caught.value.where == f"column {column}"
