@@ -23,21 +23,25 @@ PAYLOADS = {
     "a pickle that ends the judge": b"cos\n_exit\n(I0\ntR.",
 }
 """What each is, and its bytes. None of them is right anywhere by chance."""
-_EVALUATES = re.compile(
-    r"\beval\b|\bexec\b|\bpickle\b|\bmarshal\b|\byaml\.(?:unsafe_)?load\b|\bnp\.load\b|\bsympif|\bparse_expr\b|\bnumexpr\b|\bexpr\b|\bbc\b|\bsource\b|\bsqlite3\b"
-    r"|-c\s+[\"'][^\n]*\$|\[\[?\s+\$|\btest\s+\$|\bsh\s+-c\b|`|\$\(\(|<<-?\s*\w+[^\n]*\n(?:[^\n]*\n)*?[^\n]*\$"
+_IN_PYTHON = re.compile(
+    r"\beval\b|\bexec\b|\bpickle\b|\bmarshal\b|\byaml\.(?:unsafe_)?load\b|\bnp\.load\b|\bsympif|\bparse_expr\b|\bnumexpr\b"
+    r"|\bos\.system\b|\bshell=True\b"
+)
+_IN_SHELL = re.compile(
+    r"\bexpr\b|\bbc\b|\bsource\b|\bsqlite3\b|-c\s+[\"'][^\n]*\$|\[\[?\s+\$|\btest\s+\$|\bsh\s+-c\b|`|\$\(\("
+    r"|<<-?\s*\w+[^\n]*\n(?:[^\n]*\n)*?[^\n]*\$"
 )
 
 
 def evaluates(source: str) -> bool:
-    """A verifier's source has a way to take a text for a program."""
-    return _EVALUATES.search(source) is not None
+    """A verifier's Python has a way to take a text for a program."""
+    return _IN_PYTHON.search(source) is not None
 
 
 def attacks(ground: Ground) -> Iterator[Attack]:
     """One for each payload, where the verifier has a way to evaluate a text and the submission has a text."""
     places = [path for path in ground.targets if language_of(path, ground.oracle.outputs.get(path, b"")) is None]
-    if not places or not evaluates(ground.text):
+    if not places or not (evaluates(ground.text) or _IN_SHELL.search(ground.text)):
         return
     for what, payload in PAYLOADS.items():
         yield Attack(f"the submission as {what}", Scene(files={**ground.base, **dict.fromkeys(places, payload)}))
