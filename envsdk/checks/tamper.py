@@ -50,7 +50,8 @@ async def _examine(stage: Stage) -> Finding:
 
 async def _told(stage: Stage) -> Finding:
     """Answers to a Python verifier that are programs, where it has a way to take them for such."""
-    if not expressions.evaluates("\n".join(read_task_files(stage.task).under("tests").values())):
+    tests = read_task_files(stage.task).under("tests")
+    if not expressions.evaluates("\n".join(text for path, text in tests.items() if path.endswith(".py"))):
         return does_not_apply("the verifier takes no answer for a program")
     if is_full(await stage.play(Scene(files={stage.answer_path: WRONG})), stage.task.spec.verifier):
         return does_not_apply("a wrong answer earns the full reward without any attack")

@@ -24,11 +24,11 @@ PAYLOADS = {
 }
 """What each is, and its bytes. None of them is right anywhere by chance."""
 _IN_PYTHON = re.compile(
-    r"\beval\b|\bexec\b|\bpickle\b|\bmarshal\b|\byaml\.(?:unsafe_)?load\b|\bnp\.load\b|\bsympif|\bparse_expr\b|\bnumexpr\b"
+    r"\b(?:eval|exec)\s*\(|\bpickle\b|\bmarshal\b|\byaml\.(?:unsafe_)?load\b|\bnp\.load\b|\bsympif|\bparse_expr\b|\bnumexpr\b"
     r"|\bos\.system\b|\bshell=True\b"
 )
 _IN_SHELL = re.compile(
-    r"\bexpr\b|\bbc\b|\bsource\b|\bsqlite3\b|-c\s+[\"'][^\n]*\$|\[\[?\s+\$|\btest\s+\$|\bsh\s+-c\b|`|\$\(\("
+    r"\beval\s|\bexpr\b|\bbc\b|\bsource\b|\bsqlite3\b|-c\s+[\"'][^\n]*\$|\[\[?\s+\$|\btest\s+\$|\bsh\s+-c\b|`|\$\(\("
     r"|<<-?\s*\w+[^\n]*\n(?:[^\n]*\n)*?[^\n]*\$"
 )
 

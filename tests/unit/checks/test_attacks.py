@@ -79,7 +79,7 @@ def test_a_verifier_that_evaluates_nothing_is_spared(test: str) -> None:
 
 
 def test_no_program_is_taken_for_a_text_that_is_evaluated() -> None:
-    assert not list(expressions.attacks(ground("eval", outputs={"/app/run.py": b"print(1)\n"})))
+    assert not list(expressions.attacks(ground("eval(x)", outputs={"/app/run.py": b"print(1)\n"})))
 
 
 def test_a_program_prints_what_the_verifier_looks_for() -> None:
