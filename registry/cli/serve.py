@@ -40,10 +40,16 @@ def serve(
 
 
 # The worker reads its standard input, which nobody writes to: its end is the site's end, also where that was killed.
+# An interrupt can be lost where Python cannot raise, in the middle of an import: then it ends without more words.
 _WORKER = """
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born ignoring it
-threading.Thread(target=lambda: (sys.stdin.read(), os.kill(os.getpid(), signal.SIGINT)), daemon=True).start()
+def follow():
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(30)
+    os._exit(130)
+threading.Thread(target=follow, daemon=True).start()
 from envsdk.cli.app import main
 main()
 """
