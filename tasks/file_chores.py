@@ -63,7 +63,7 @@ def same_tree(state: Any, *, expected: dict[str, str]) -> float:
     container=ContainerSpec(limits=Limits(cpus=1, memory_mib=256, pids=64)),
     artifacts=("/app",),
     tags=("shell", "multi-turn", "files"),
-    predicted_pass=lambda *, chores, traps: 0.3**chores * (0.3 if traps else 1.0),
+    predicted_pass=lambda *, chores, traps: 0.04**chores * (0.5 if traps else 1.0),
 )
 def file_chores(rng: random.Random, *, chores: int, traps: bool) -> Draw:
     """Do chores over a folder of files in a shell."""

@@ -112,7 +112,7 @@ main()
     container=ContainerSpec(limits=Limits(cpus=1, memory_mib=256, pids=64)),
     artifacts=("/app/shop",),
     tags=("shell", "code", "repair"),
-    predicted_pass=lambda *, functions, shown: 0.2**functions * (1.0 if shown else 0.5),
+    predicted_pass=lambda *, functions, shown: 0.03**functions * (1.0 if shown else 0.5),
 )
 def fix_function(rng: random.Random, *, functions: int, shown: bool) -> Draw:
     """Repair Python functions by their docstrings."""
