@@ -15,14 +15,13 @@ import typer
 from envsdk.cli.envelope import INTERRUPTED, failure, success
 from envsdk.cli.options import JsonFlag, emit
 from envsdk.errors import EnvsdkError
-from registry.cli.options import RegistryOption, plain, rate, table
+from registry.cli.options import RegistryOption, empty_query, plain, rate, table
 
 if TYPE_CHECKING:
     from registry.calibration.measure import Campaign
     from registry.client import RegistryClient
 
 _SAY_EVERY_S = 2.0
-_NOTHING = "nothing to measure: the query finds no checked task (envsdk check, envsdk registry push, then query)"
 
 
 def calibrate(
@@ -37,7 +36,7 @@ def calibrate(
 ) -> None:
     """Screen tasks by fours until a class is certain, at most 32. Interrupted, it keeps what ended; run it again.
 
-    Exit 4 where no episode at all could be graded.
+    Exit 1 where the query finds no task to measure, 4 where no episode at all could be graded.
     Example: envsdk registry calibrate "status:checked family:upper-word" --policy vllm:smollm2
     """
     from registry.calibration.measure import Campaign, candidates
@@ -47,10 +46,12 @@ def calibrate(
         items, left_out = candidates(opened, q)
         for item in left_out[:10]:
             typer.echo(f"left out: {item.slug} ({'broken' if item.broken else item.status})", err=True)
-        typer.echo(_estimate(len(items)) if items else _NOTHING, err=True)
+        if not items:
+            raise empty_query(q)
+        typer.echo(_estimate(len(items)), err=True)
         campaign: Campaign | None = None
         interrupted = False
-        if items and not dry_run:
+        if not dry_run:
             campaign, interrupted = asyncio.run(_run(opened, q, policy, concurrency, sandbox))
             _refit(opened)
     _report(campaign or Campaign(tasks=len(items)), left_out=len(left_out), interrupted=interrupted, as_json=as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from envsdk.errors import UsageError
+from envsdk.errors import FaultyError, UsageError
 
 if TYPE_CHECKING:
     from registry.local import LocalRegistry
@@ -34,6 +34,16 @@ def open_local(url: str | None) -> LocalRegistry:
             f"{opened.url} is a server", code="needs_database", hint="run this where the registry's database is"
         )
     return opened
+
+
+def empty_query(q: str) -> FaultyError:
+    """The error of a query that finds nothing a command may use."""
+    return FaultyError(
+        "the query matches no task that may be used",
+        code="empty_query",
+        hint="envsdk registry query shows what a query finds; tasks need a complete check report",
+        where=q,
+    )
 
 
 def plain(value: Any) -> Any:

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from envsdk.cli.options import JsonFlag, finish
-from envsdk.errors import FaultyError
-from registry.cli.options import RegistryOption, plain
+from registry.cli.options import RegistryOption, empty_query, plain
 
 
 def pin(
@@ -35,12 +34,7 @@ def pin(
         typer.echo(f"left out: {len(revision.left_out) - 20} more", err=True)
     if lock is not None and revision.items:
         write_lock(revision, lock)
-    nothing = FaultyError(
-        "the query matches no task that may be used",
-        code="empty_query",
-        hint="envsdk registry query shows what a query finds; tasks need a complete check report",
-        where=q,
-    )
+    nothing = empty_query(q)
     text = f"{revision.name}@{revision.revision}  {len(revision.items)} tasks  {revision.digest}"
     finish(
         [] if revision.items else [nothing],

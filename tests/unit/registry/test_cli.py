@@ -196,6 +196,12 @@ def test_a_calibration_that_is_only_planned_runs_nothing(run, filled):
     assert (code, answer["episodes"], answer["measured"]) == (0, 0, [])
 
 
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_a_calibration_of_nothing_is_no_success(run, filled, options):
+    code, answer = run("calibrate", "tag:nowhere", "--policy", "vllm:none", *options, "--json")
+    assert (code, answer["errors"][0]["code"], answer["errors"][0]["where"]) == (1, "empty_query", "tag:nowhere")
+
+
 def test_a_calibration_measures_and_says_what_it_spent_and_saved(run, url, make_text_task, make_report):
     tasks = [make_text_task("a"), make_text_task("b")]
     with LocalRegistry(url) as registry:
