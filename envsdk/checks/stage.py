@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -250,8 +250,9 @@ class Stage:
         folders = sorted({str(Path(path).parent) for path in scene.files})
         if folders:
             await box.exec(["mkdir", "-p", "--", *folders], user=user, cwd="/")
+        modes = await _permissions(box, scene.files) if scene.after_oracle else {}
         for path, content in scene.files.items():
-            await box.write(path, content, user=user)
+            await box.write(path, content, mode=modes.get(path, 0o644), user=user)
         ended = None
         if scene.script:
             ended = await box.exec(scene.script, user=user, timeout_s=self.task.spec.budget.episode_s)
@@ -365,6 +366,13 @@ class Stage:
         self.runs += 1
         self.verify_s += verdict.seconds
         return verdict
+
+
+async def _permissions(box: Sandbox, paths: Iterable[str]) -> dict[str, int]:
+    """Of the files that are there: what is written in a file's place keeps its permissions."""
+    listed = await box.exec(["stat", "-c", "%a %n", "--", *paths], user="root", cwd="/")
+    rows = (line.partition(" ") for line in listed.stdout.decode("utf-8", "surrogateescape").split("\n"))
+    return {path: int(mode, 8) for mode, _, path in rows if mode.isdecimal()}
 
 
 def _succeeded(task: asyncio.Task[Any]) -> bool:

@@ -245,6 +245,16 @@ CASES = (
         NAMES,
     ),
     Labelled(
+        "good-compare-permissions",
+        "Write `/app/first.sh`, a shell script with permissions 755 that prints the first line of `/app/names.txt`.",
+        "printf '%s\\n' '#!/bin/sh' 'head -n 1 /app/names.txt' > /app/first.sh\nchmod 755 /app/first.sh",
+        f'{FRESH}chmod 700 /tests\n[ "$(stat -c %a /app/first.sh)" = 755 ] && [ "$(runuser -u agent -- /app/first.sh)" = mia ]{REWARD}',
+        "/app/first.sh",
+        (),
+        "looks like a verifier that refuses a remark in a script: what takes a file's place must keep its permissions",
+        NAMES,
+    ),
+    Labelled(
         "good-compare-any-case",
         "Write the name that comes first in the alphabet in `/app/names.txt` to `/app/first.txt`. Capital or small letters do not matter.",
         "sort /app/names.txt | head -n 1 > /app/first.txt",
