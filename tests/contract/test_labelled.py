@@ -1,6 +1,7 @@
 """The labelled verifiers in real boxes: bad ones caught by the check named first, good ones accused by none.
 
-``benchmarks/verifier_recall.py`` asks every check of every task; here a bad one is asked the check named first alone.
+``benchmarks/verifier_recall.py`` asks every check of every task. Here, to end in minutes, a bad one is asked the check
+named first alone, and of each group's good ones the first is asked everything.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ async def test_every_label_is_what_the_checks_say(tmp_path: Path, provider: Sand
         failed = {row.check: row.why for row in report.checks if row.outcome in {"fail", "error"}}
         return "" if bool(failed) != case.is_good else f"{case.id}: wanted {case.caught_by}, {failed}; {case.why}"
 
-    chosen = [case for case in CASES if case.id.removeprefix("good-").split("-")[0] == group]
+    members = [case for case in CASES if case.id.removeprefix("good-").split("-")[0] == group]
+    chosen = [case for case in members if not case.is_good] + [case for case in members if case.is_good][:1]
     assert [said for said in await asyncio.gather(*map(wrong, chosen)) if said] == []
 
 

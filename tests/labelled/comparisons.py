@@ -176,6 +176,16 @@ CASES = (
         NUMBERS,
     ),
     Labelled(
+        "good-compare-permissions",
+        "Write `/app/first.sh`, a shell script with permissions 755 that prints the first line of `/app/names.txt`.",
+        "printf '%s\\n' '#!/bin/sh' 'head -n 1 /app/names.txt' > /app/first.sh\nchmod 755 /app/first.sh",
+        f'{FRESH}chmod 700 /tests\n[ "$(stat -c %a /app/first.sh)" = 755 ] && [ "$(runuser -u agent -- /app/first.sh)" = mia ]{REWARD}',
+        "/app/first.sh",
+        (),
+        "looks like a verifier that refuses a remark in a script: what takes a file's place must keep its permissions",
+        NAMES,
+    ),
+    Labelled(
         "good-compare-as-stated",
         "Write the mean of the integers in `/app/numbers.txt` to `/app/mean.txt`. An error of up to 0.1 is accepted.",
         SOLVE_MEAN,
@@ -242,16 +252,6 @@ CASES = (
         "/app/report.txt",
         (),
         "looks like a comparison that accepts too much: the number is read out of whatever sentence was written",
-        NAMES,
-    ),
-    Labelled(
-        "good-compare-permissions",
-        "Write `/app/first.sh`, a shell script with permissions 755 that prints the first line of `/app/names.txt`.",
-        "printf '%s\\n' '#!/bin/sh' 'head -n 1 /app/names.txt' > /app/first.sh\nchmod 755 /app/first.sh",
-        f'{FRESH}chmod 700 /tests\n[ "$(stat -c %a /app/first.sh)" = 755 ] && [ "$(runuser -u agent -- /app/first.sh)" = mia ]{REWARD}',
-        "/app/first.sh",
-        (),
-        "looks like a verifier that refuses a remark in a script: what takes a file's place must keep its permissions",
         NAMES,
     ),
     Labelled(
