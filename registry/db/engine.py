@@ -53,6 +53,7 @@ class Database:
             Session(connection, expire_on_commit=False) as session,
             session.begin(),
         ):
+            session.connection()  # begins now, not with the first statement: that takes SQLite's lock
             if not self.is_sqlite:
                 session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITER_LOCK})
             yield session
