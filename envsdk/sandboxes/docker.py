@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes import cgroups, docker_network
@@ -166,12 +167,22 @@ class DockerProvider(PooledProvider[DockerSandbox]):
     async def commit(self, container: str, *, until_unused: bool = False) -> Snapshot:
         """Freeze a container's file system as an image, for this provider's life or until its last sandbox closes."""
         conf = {"Labels": new_labels(kind="snapshot"), "Entrypoint": [], "Cmd": []}
-        made = await self.engine.call(self.engine.api.commit, container, conf=conf)
+        making = asyncio.ensure_future(self.engine.call(self.engine.api.commit, container, conf=conf))
+        try:
+            made = await asyncio.shield(making)
+        except asyncio.CancelledError:
+            self.later(self._take_back(making))  # the thread cannot be stopped: its image goes when it comes
+            raise
         image = str(made["Id"])
         self._snapshots.append(image)
         if until_unused:
             self._transient.add(image)
         return Snapshot(id=image, provider=self.name)
+
+    async def _take_back(self, making: asyncio.Future[Any]) -> None:
+        image = str((await making)["Id"])
+        self._snapshots.append(image)
+        await self._remove_snapshot(image)
 
     def forget(self, box: DockerSandbox) -> None:
         """The box's channel is closed and its processes are ending; its removal comes a moment later."""

@@ -40,15 +40,15 @@ def serve(
 
 
 # The worker reads its standard input, which nobody writes to: its end is the site's end, also where that was killed.
-# An interrupt can be lost where Python cannot raise, in the middle of an import: then it ends without more words.
+# An interrupt can be lost where Python cannot raise, in the middle of an import, and an interpreter can hang in its own
+# end: the alarm, which no Python code handles, ends it then.
 _WORKER = """
-import os, signal, sys, threading, time
+import os, signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born ignoring it
 def follow():
     sys.stdin.read()
+    signal.alarm(30)
     os.kill(os.getpid(), signal.SIGINT)
-    time.sleep(30)
-    os._exit(130)
 threading.Thread(target=follow, daemon=True).start()
 from envsdk.cli.app import main
 main()
