@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +113,8 @@ class DockerProvider(PooledProvider[DockerSandbox]):
                 volume = await asyncio.shield(self._helper_volume(image))
                 config = await self.images.config(image)
                 arguments = create_arguments(api, spec, volume, name, parent=self._parent)
-                made = await self.engine.call(api.create_container, image, **arguments)
-                container = str(made["Id"])
+                creating = self.engine.call(api.create_container, image, **arguments)
+                container = await self._made(creating, undo=self._drop)
                 channel = await self.engine.attach(container)
                 await self.engine.call(api.start, container)
                 env = dict(pair.split("=", 1) for pair in config.get("Env") or [] if "=" in pair)
@@ -167,22 +167,29 @@ class DockerProvider(PooledProvider[DockerSandbox]):
     async def commit(self, container: str, *, until_unused: bool = False) -> Snapshot:
         """Freeze a container's file system as an image, for this provider's life or until its last sandbox closes."""
         conf = {"Labels": new_labels(kind="snapshot"), "Entrypoint": [], "Cmd": []}
-        making = asyncio.ensure_future(self.engine.call(self.engine.api.commit, container, conf=conf))
-        try:
-            made = await asyncio.shield(making)
-        except asyncio.CancelledError:
-            self.later(self._take_back(making))  # the thread cannot be stopped: its image goes when it comes
-            raise
-        image = str(made["Id"])
+        freezing = self.engine.call(self.engine.api.commit, container, conf=conf)
+        image = await self._made(freezing, undo=self._remove_snapshot)
         self._snapshots.append(image)
         if until_unused:
             self._transient.add(image)
         return Snapshot(id=image, provider=self.name)
 
-    async def _take_back(self, making: asyncio.Future[Any]) -> None:
-        image = str((await making)["Id"])
-        self._snapshots.append(image)
-        await self._remove_snapshot(image)
+    async def _made(
+        self, making: Coroutine[Any, Any, dict[str, Any]], *, undo: Callable[[str], Awaitable[None]]
+    ) -> str:
+        """The id of what the engine makes; what a cancelled caller asked for is undone when it comes.
+
+        A thread cannot be stopped: what it makes would have no owner.
+        """
+        task = asyncio.ensure_future(making)
+        try:
+            return str((await asyncio.shield(task))["Id"])
+        except asyncio.CancelledError:
+            self.later(self._unmade(task, undo))
+            raise
+
+    async def _unmade(self, making: asyncio.Task[dict[str, Any]], undo: Callable[[str], Awaitable[None]]) -> None:
+        await undo(str((await making)["Id"]))
 
     def forget(self, box: DockerSandbox) -> None:
         """The box's channel is closed and its processes are ending; its removal comes a moment later."""
@@ -203,7 +210,8 @@ class DockerProvider(PooledProvider[DockerSandbox]):
             if error.code not in {"no_such_object", "engine_refused"}:
                 raise
             return
-        self._snapshots.remove(image)
+        if image in self._snapshots:
+            self._snapshots.remove(image)
 
     async def open_network(self, names: Sequence[str]) -> str:
         """An internal network for a task's services; the engine's own name server knows their names."""
