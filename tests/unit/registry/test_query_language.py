@@ -125,7 +125,8 @@ def test_text_of_the_languages_own_characters_too(text):
         assert parse(str(parse(text))) == parse(text)
 
 
-TEXTS = st.text(min_size=1, max_size=12).map(str.lower).filter(lambda text: text == text.lower())
+LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")  # no query may hold those
+TEXTS = st.text(LETTERS, min_size=1, max_size=12).map(str.lower).filter(lambda text: text == text.lower())
 ENDS = st.one_of(st.none(), st.floats(0, 1))
 SPANS = (
     st.tuples(ENDS, ENDS)
