@@ -68,6 +68,7 @@ class Network:
                 await asyncio.to_thread(self.process.wait)
         except TimeoutError:
             self.process.kill()
+            await asyncio.to_thread(self.process.wait)
 
 
 def joined_user(network: str) -> str:
@@ -114,25 +115,30 @@ async def open_network(names: Sequence[str]) -> Network:
         start_new_session=True,
         env={},
     )
-    assert process.stdout is not None
     try:
-        async with asyncio.timeout(_START_S):
-            line = await asyncio.to_thread(process.stdout.readline)
-    except TimeoutError:
-        line = b""
-    process.stdout.close()
-    inner = _child_of(process.pid) if line else None
-    if inner is None:
-        process.kill()
-        await asyncio.to_thread(process.wait)
-        raise SandboxError("no network namespace could be made for the services", code="network_failed")
-    network = Network(tuple(names), process, f"/proc/{inner}/ns/net")
-    try:
+        inner = await _holder(process)
+        network = Network(tuple(names), process, f"/proc/{inner}/ns/net")
         await asyncio.to_thread(_configure, network.path, "link add br0 type bridge\nlink set br0 up\n")
     except BaseException:
-        await asyncio.shield(network.close())
+        # Cancelled or refused half-way: a namespace that nobody closes must not stay.
+        process.kill()
+        process.communicate()
         raise
     return network
+
+
+async def _holder(process: subprocess.Popen[bytes]) -> int:
+    """The process that holds the namespace, once it says that it is there. Raises `SandboxError`."""
+    assert process.stdout is not None
+    line = b""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_START_S):
+            line = await asyncio.to_thread(process.stdout.readline)
+    inner = _child_of(process.pid) if line else None
+    if inner is None:
+        raise SandboxError("no network namespace could be made for the services", code="network_failed")
+    process.stdout.close()
+    return inner
 
 
 def _child_of(pid: int) -> int | None:

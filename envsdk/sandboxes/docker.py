@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec
 
 from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes import cgroups, docker_network
@@ -33,6 +34,7 @@ from envsdk.sandboxes.reaper import reap_docker
 from envsdk.sandboxes.services import ImageConfig
 
 _START_S = 60.0
+P = ParamSpec("P")
 
 
 class DockerProvider(PooledProvider[DockerSandbox]):
@@ -113,8 +115,7 @@ class DockerProvider(PooledProvider[DockerSandbox]):
                 volume = await asyncio.shield(self._helper_volume(image))
                 config = await self.images.config(image)
                 arguments = create_arguments(api, spec, volume, name, parent=self._parent)
-                creating = self.engine.call(api.create_container, image, **arguments)
-                container = await self._made(creating, undo=self._drop)
+                container = await self._made(self._id(api.create_container, image, **arguments), undo=self._drop)
                 channel = await self.engine.attach(container)
                 await self.engine.call(api.start, container)
                 env = dict(pair.split("=", 1) for pair in config.get("Env") or [] if "=" in pair)
@@ -167,29 +168,33 @@ class DockerProvider(PooledProvider[DockerSandbox]):
     async def commit(self, container: str, *, until_unused: bool = False) -> Snapshot:
         """Freeze a container's file system as an image, for this provider's life or until its last sandbox closes."""
         conf = {"Labels": new_labels(kind="snapshot"), "Entrypoint": [], "Cmd": []}
-        freezing = self.engine.call(self.engine.api.commit, container, conf=conf)
-        image = await self._made(freezing, undo=self._remove_snapshot)
+        image = await self._made(self._id(self.engine.api.commit, container, conf=conf), undo=self._take_back)
         self._snapshots.append(image)
         if until_unused:
             self._transient.add(image)
         return Snapshot(id=image, provider=self.name)
 
-    async def _made(
-        self, making: Coroutine[Any, Any, dict[str, Any]], *, undo: Callable[[str], Awaitable[None]]
-    ) -> str:
+    async def _id(self, function: Callable[P, dict[str, Any]], *args: P.args, **kwargs: P.kwargs) -> str:
+        return str((await self.engine.call(function, *args, **kwargs))["Id"])
+
+    async def _made(self, making: Coroutine[Any, Any, str], *, undo: Callable[[str], Awaitable[None]]) -> str:
         """The id of what the engine makes; what a cancelled caller asked for is undone when it comes.
 
         A thread cannot be stopped: what it makes would have no owner.
         """
         task = asyncio.ensure_future(making)
         try:
-            return str((await asyncio.shield(task))["Id"])
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
             self.later(self._unmade(task, undo))
             raise
 
-    async def _unmade(self, making: asyncio.Task[dict[str, Any]], undo: Callable[[str], Awaitable[None]]) -> None:
-        await undo(str((await making)["Id"]))
+    async def _unmade(self, making: asyncio.Task[str], undo: Callable[[str], Awaitable[None]]) -> None:
+        await undo(await making)
+
+    async def _take_back(self, image: str) -> None:
+        self._snapshots.append(image)
+        await self._remove_snapshot(image)
 
     def forget(self, box: DockerSandbox) -> None:
         """The box's channel is closed and its processes are ending; its removal comes a moment later."""
@@ -210,13 +215,13 @@ class DockerProvider(PooledProvider[DockerSandbox]):
             if error.code not in {"no_such_object", "engine_refused"}:
                 raise
             return
-        if image in self._snapshots:
-            self._snapshots.remove(image)
+        self._snapshots.remove(image)
 
     async def open_network(self, names: Sequence[str]) -> str:
         """An internal network for a task's services; the engine's own name server knows their names."""
         del names
-        network = await docker_network.open_network(self.engine)
+        close = functools.partial(docker_network.close_network, self.engine)
+        network = await self._made(docker_network.open_network(self.engine), undo=close)
         self._networks.add(network)
         return network
 

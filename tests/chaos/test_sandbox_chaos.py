@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -148,6 +149,42 @@ async def test_a_start_that_is_cancelled_half_way_leaves_nothing(monkeypatch: py
             await own.start(SandboxSpec(image=image), 60.0)
     assert open_files() - files_before == set()
     assert own_boxes() == boxes_before
+    await own.close()
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize("asked", ["create_container", "commit", "create_network"])
+async def test_what_a_cancelled_caller_asked_the_engine_for_goes_when_it_comes(
+    monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    own: Any = open_provider("docker")
+    image = await own.ensure_image(None, BASE_IMAGE)
+    box = await own.acquire(SandboxSpec(image=image, workdir="/srv/cancelled"))
+    before = left_in_engine(str(this_owner()))
+    began, ended, made = threading.Event(), threading.Event(), getattr(own.engine.api, asked)
+
+    def slowly(*args: Any, **options: Any) -> Any:
+        began.set()
+        time.sleep(0.3)
+        try:
+            return made(*args, **options)
+        finally:
+            ended.set()
+
+    work = {
+        "create_container": lambda: own.start(SandboxSpec(image=image), 60.0),
+        "commit": box.snapshot,
+        "create_network": lambda: own.open_network([]),
+    }[asked]
+    monkeypatch.setattr(own.engine.api, asked, slowly)
+    running = asyncio.ensure_future(work())
+    await asyncio.to_thread(began.wait)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await asyncio.to_thread(ended.wait)
+    await own.settled()
+    assert left_in_engine(str(this_owner())) == before
     await own.close()
 
 

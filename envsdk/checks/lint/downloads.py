@@ -33,11 +33,12 @@ def rule(files: TaskFiles) -> Iterator[Fault]:
             if found := _INSTALL.search(line.bare):
                 what = f"`{found[0].strip()}` while verifying: bake what the verifier needs into the image"
                 yield Fault("install_at_verify_time", path, line.number, what)
-            elif (found := _FETCH.search(line.text)) and _is_outside(found["url"], services):
+            elif (found := _FETCH.search(line.text)) and is_outside(found["url"], services):
                 what = f"downloads {found['url']} while verifying: bring the file along under tests/"
                 yield Fault("download_at_verify_time", path, line.number, what)
 
 
-def _is_outside(url: str, services: set[str]) -> bool:
-    host = url.partition("://")[2].partition("/")[0].partition(":")[0]
+def is_outside(url: str, services: set[str]) -> bool:
+    """Whether an address is neither this machine's nor a service's of the task."""
+    host = re.split(r"[/:?#]", url.partition("://")[2], maxsplit=1)[0]
     return _LOOPBACK.search(url) is None and host not in services

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from envsdk.checks.lint.downloads import is_outside
 from envsdk.checks.lint.fault import Fault
 from envsdk.checks.lint.files import TaskFiles
 
@@ -17,7 +18,6 @@ _INSTALL = re.compile(
     r"|(?:system|run|call|check_call|check_output|Popen)\(\s*f?[\"'](?:python3? -m )?(?:pip3?|uv pip|npm|apt|apt-get) "
     r"(?:-\S+ )*(?:install|add)\b"
 )
-_NEAR = re.compile(r"://(?:localhost|127\.|0\.0\.0\.0|\[::1\]|\$|\{)")
 
 
 def rule(files: TaskFiles) -> Iterator[Fault]:
@@ -32,11 +32,6 @@ def rule(files: TaskFiles) -> Iterator[Fault]:
             if _INSTALL.search(line):
                 what = "installs while verifying: bake what the verifier needs into the image"
                 yield Fault("install_at_verify_time", path, number, what)
-            elif (found := _FETCH.search(line)) and _is_outside(found["url"], services):
+            elif (found := _FETCH.search(line)) and is_outside(found["url"], services):
                 what = f"downloads {found['url']} while verifying: bring the file along under tests/"
                 yield Fault("download_at_verify_time", path, number, what)
-
-
-def _is_outside(url: str, services: set[str]) -> bool:
-    host = re.split(r"[/:?#]", url.partition("://")[2], maxsplit=1)[0]
-    return _NEAR.search(url) is None and host not in services

@@ -1,6 +1,8 @@
 """What a services' network says before and without a sandbox: names, addresses, and what it lacks."""
 
+import asyncio
 import shutil
+import signal
 import subprocess
 from typing import Any
 
@@ -63,3 +65,27 @@ async def test_a_machine_without_ip_is_told_what_to_install_before_anything_star
     assert caught.value.code == "services_unsupported"
     assert "iproute2" in caught.value.hint
     assert started == []
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SandboxError("no bridge", code="network_failed")])
+async def test_a_network_that_is_given_up_half_way_leaves_no_holder(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    holders: list[subprocess.Popen[bytes]] = []
+
+    class Followed(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            holders.append(self)
+
+    def given_up(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(subprocess, "Popen", Followed)
+    monkeypatch.setattr(bubblewrap_network, "_configure", given_up)
+    with pytest.raises(type(error)):
+        await open_network(["web"])
+    (holder,) = holders
+    assert holder.returncode == -signal.SIGKILL
+    assert [pipe is not None and pipe.closed for pipe in (holder.stdin, holder.stdout)] == [True, True]
