@@ -22,8 +22,9 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from envsdk.episode.record import EpisodeRecord, Outcome, PolicyId, TokenTrace, VersionSpan
+from envsdk.episode.record import EpisodeRecord, PolicyId, TokenTrace, VersionSpan
 from envsdk.errors import EnvsdkError
+from tests.fakes.outcomes import finished
 from trainer.batch import build_batch
 from trainer.batch_config import BatchConfig
 from trainer.learner import Learner
@@ -83,16 +84,7 @@ def _record(number: int, ids: list[int], logprobs: list[float], version: int) ->
         verifier_digest="",
         group_id=str(number // SAMPLES),
         policy=PolicyId(model="tiny"),
-        outcome=Outcome(
-            outcome_class="model_success" if reward else "model_failure",
-            cause="finished",
-            reward=reward,
-            graded=True,
-            in_gradient=True,
-            in_baseline=True,
-            redispatch=False,
-            counts_in_eval=True,
-        ),
+        outcome=finished(reward),
         tokens=TokenTrace(
             ids=tuple(ids),
             loss_mask=(0,) * PROMPT + (1,) * REPLY,

@@ -14,11 +14,12 @@ import numpy as np
 
 from benchmarks.large_registry import fill
 from benchmarks.registry_statistics import Row
-from envsdk.episode.record import EpisodeRecord, Outcome, PolicyId
+from envsdk.episode.record import EpisodeRecord, PolicyId
 from registry.bulk import insert_rows
 from registry.db import Outcome as OutcomeTable
 from registry.local import LocalRegistry
 from registry.outcomes import BATCH, known_ids
+from tests.fakes.outcomes import finished
 
 Clock = Callable[[], float]
 _POLICY = PolicyId(model="small", lineage="small")
@@ -99,16 +100,6 @@ def _rows_only(registry: LocalRegistry, rows: list[dict[str, Any]], outcomes: in
 
 
 def _record(number: int, item: int, passed: bool) -> EpisodeRecord:
-    outcome = Outcome(
-        outcome_class="model_success" if passed else "model_failure",
-        cause="finished",
-        reward=float(passed),
-        graded=True,
-        in_gradient=True,
-        in_baseline=True,
-        redispatch=False,
-        counts_in_eval=True,
-    )
     return EpisodeRecord(
         episode_id=f"episode-{number}",
         slug=f"task-{item}",
@@ -116,6 +107,6 @@ def _record(number: int, item: int, passed: bool) -> EpisodeRecord:
         verifier_digest="0" * 64,
         policy=_POLICY,
         weight_version_oldest=0,
-        outcome=outcome,
+        outcome=finished(float(passed)),
         started_at=float(number),
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from envsdk.errors import VerifierError
-from envsdk.verifying.strict_json import parse_reward_json
+from envsdk.verifying.reward_json import parse_reward_json
 
 NAMES = ("reward.json", "reward.txt")
 MAX_BYTES = 1 << 20

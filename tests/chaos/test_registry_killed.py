@@ -11,13 +11,14 @@ import time
 import pytest
 
 from envsdk.digest import sha256_hex
-from envsdk.episode.record import EpisodeRecord, Outcome, PolicyId
+from envsdk.episode.record import EpisodeRecord, PolicyId
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.model import ContainerSpec, TaskSpec
 from registry.derive.rebuild import rebuild
 from registry.integrity import look
 from registry.local import LocalRegistry
+from tests.fakes.outcomes import finished
 
 RECORDS = 3_000
 WRITER = """
@@ -52,16 +53,6 @@ def task(tmp_path):
 def ended(task):
     def make(number):
         passed = int(sha256_hex(str(number).encode()), 16) % 2 == 0
-        outcome = Outcome(
-            outcome_class="model_success" if passed else "model_failure",
-            cause="finished",
-            reward=float(passed),
-            graded=True,
-            in_gradient=True,
-            in_baseline=True,
-            redispatch=False,
-            counts_in_eval=True,
-        )
         return EpisodeRecord(
             episode_id=f"episode-{number}",
             slug=task.slug,
@@ -69,7 +60,7 @@ def ended(task):
             verifier_digest=task.digests.verifier,
             policy=PolicyId(model="small", lineage="small"),
             weight_version_oldest=number // 500,
-            outcome=outcome,
+            outcome=finished(float(passed)),
             started_at=float(number),
         )
 

@@ -27,12 +27,9 @@ from envsdk.sandboxes.owner import OWNER_LABEL, this_owner
 from envsdk.sandboxes.reaper import reap_all
 from envsdk.sandboxes.services import start_services
 from envsdk.spec.model import Digests, ServiceSpec, Task, TaskSpec
+from tests.fakes.back_ends import BACK_ENDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BACK_ENDS = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
 SLEEPERS = b"sleep\00098765"
 
 

@@ -21,14 +21,11 @@ from envsdk.home import BASE_IMAGE, rootfs_dir
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import Limits, SandboxProvider
 from envsdk.spec.model import Budget, ContainerSpec, ServiceSpec, Task
+from tests.fakes.back_ends import BACK_ENDS
 from tests.fakes.policy import ScriptedPolicy
 from tests.fakes.tasks import script_task
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BACK_ENDS = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
 LIMITS = Limits(memory_mib=128, pids=40, disk_mib=32, cpus=1)
 WORK = "echo 42 > /app/total.txt"
 SHELL_LESS = "envsdk-shell-less:2"

@@ -19,14 +19,11 @@ from envsdk.home import BASE_IMAGE
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import Limits, SandboxProvider
 from envsdk.spec.model import Budget, ContainerSpec, HealthCheck, ServiceSpec, Task
+from tests.fakes.back_ends import BACK_ENDS
 from tests.fakes.policy import ScriptedPolicy
 from tests.fakes.tasks import script_task
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BACK_ENDS = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
 LIMITS = Limits(memory_mib=128, pids=64, disk_mib=64, cpus=1)
 BUDGET = Budget(step_s=10, episode_s=30, verify_s=10, turns=8)
 WORK = "echo 42 > /app/total.txt"

@@ -13,12 +13,9 @@ from envsdk.episode.run import run_episode
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.load import load_task
+from tests.fakes.back_ends import BACK_ENDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BACK_ENDS = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
 BOX = "ARG BASE=python:3.12-slim\nFROM ${BASE}\nWORKDIR /app\n"
 REWARD = 'if [ "$(cat /app/total.txt)" = 42 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n'
 FETCH = "import sys, urllib.request as u; sys.stdout.write(u.urlopen(sys.argv[1], timeout=5).read().decode())"

@@ -17,14 +17,11 @@ from envsdk.home import BASE_IMAGE
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.model import ContainerSpec, McpServer, ServiceSpec, Task
+from tests.fakes.back_ends import BACK_ENDS
 from tests.fakes.policy import ScriptedPolicy
 from tests.fakes.tasks import script_task
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BACK_ENDS = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
 SOURCE = Path(__file__).with_name("mcp_server.py").read_text(encoding="utf-8")
 
 

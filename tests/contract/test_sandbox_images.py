@@ -15,12 +15,9 @@ from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider, SandboxSpec
 from envsdk.sandboxes.services import start_services
 from envsdk.spec.model import Budget, Digests, HealthCheck, ServiceSpec, Task, TaskSpec
+from tests.fakes.back_ends import BACK_ENDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BACK_ENDS = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
 DOCKERFILE = r"""
 ARG BASE=python:3.12-slim
 FROM ${BASE}

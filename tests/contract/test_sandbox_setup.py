@@ -18,13 +18,10 @@ from envsdk.sandboxes.base import SandboxSpec
 from envsdk.sandboxes.docker_images import SETUP_REPOSITORY
 from envsdk.sandboxes.pruning import bubblewrap_images, docker_images, remove_bubblewrap, remove_docker
 from envsdk.spec.model import ContainerSpec
+from tests.fakes.back_ends import BACK_ENDS
 from tests.fakes.tasks import script_task
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BACK_ENDS = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=BACK_ENDS)

@@ -9,12 +9,9 @@ from envsdk.home import BASE_IMAGE
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import Sandbox, SandboxProvider, SandboxSpec
 from envsdk.sandboxes.conformance import CHECKS, run
+from tests.fakes.back_ends import BACK_ENDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-BACK_ENDS = [
-    pytest.param("docker", marks=pytest.mark.docker),
-    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
-]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=BACK_ENDS)

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from envsdk.checks.report import CheckReport, CheckResult
-from envsdk.episode.record import EpisodeRecord, Outcome, PhaseTimes, PolicyId, TokenTrace, Turn, VersionSpan
+from envsdk.episode.record import EpisodeRecord, PhaseTimes, PolicyId, TokenTrace, Turn, VersionSpan
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.model import ContainerSpec, TaskSpec
@@ -25,6 +25,7 @@ from registry.refresh.proposal import Retire, plan_refresh
 from registry.tokens import create_token
 from registry.web.app import create_app
 from registry.worker import serve_jobs
+from tests.fakes.outcomes import finished
 
 sync_api = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -107,7 +108,6 @@ def _fill(registry: LocalRegistry, folder: Path) -> None:
         for task in tasks
     ]
     registry.push(tasks, reports)
-    graded = {"graded": True, "in_gradient": True, "in_baseline": True, "redispatch": False, "counts_in_eval": True}
     records = [
         EpisodeRecord(
             episode_id=f"episode-{number}",
@@ -117,12 +117,7 @@ def _fill(registry: LocalRegistry, folder: Path) -> None:
             policy=PolicyId(model="small", lineage="small"),
             weight_version_oldest=number // 4,
             weight_version_newest=number // 4,
-            outcome=Outcome(
-                outcome_class="model_success" if number % 2 else "model_failure",
-                cause="finished",
-                reward=float(number % 2),
-                **graded,
-            ),
+            outcome=finished(float(number % 2)),
             turns=(Turn(reply="ls", observation="a.txt", exit_code=0, generated_tokens=2, weight_version=number // 4),),
             tokens=TokenTrace(
                 ids=(1, 2, 3, 4, 5),

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
-
-import pytest
 
 from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Scene, Stage
 from envsdk.spec.model import ContainerSpec, Task
 from tests.fakes.sandbox import FakeProvider
 from tests.fakes.tasks import text_task
-
-
-@pytest.fixture
-async def provider() -> AsyncIterator[FakeProvider]:
-    opened = FakeProvider()
-    yield opened
-    assert opened.open_count == 0, "a box was left open"
-    await opened.close()
 
 
 def boxed(root: Path, image: str = "fake:latest") -> Task:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -47,14 +46,6 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
     folder = tmp_path_factory.mktemp("stage")
     (folder / "stage_tasks.py").write_text(AUTHORED)
     return {task.slug: task for task in find_tasks(folder / "stage_tasks.py", folder / "drawn")}
-
-
-@pytest.fixture
-async def provider() -> AsyncIterator[FakeProvider]:
-    opened = FakeProvider()
-    yield opened
-    assert opened.open_count == 0, "a box was left open"
-    await opened.close()
 
 
 async def test_a_scene_starts_pristine_and_its_files_and_script_count(

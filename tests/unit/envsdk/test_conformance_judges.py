@@ -12,6 +12,7 @@ import pytest
 from envsdk.conformance.entries import content_of, name_of
 from envsdk.conformance.kinds import KINDS
 from envsdk.conformance.run import Case, SkipCaseError, read_cases
+from tests.fakes.wrong_values import wrong
 
 CASES = Path(__file__).parents[2] / "conformance" / "cases"
 
@@ -45,22 +46,6 @@ def answers(case: Case) -> Iterator[str]:
 WRONG_FIELDS = [
     pytest.param(case, field, id=f"{named(case)}-{field}") for case in ONE_OF_EACH for field in answers(case)
 ]
-
-
-def wrong(value: Any) -> Any:
-    match value:
-        case bool():
-            return not value
-        case None:
-            return 12345
-        case str():
-            return value + "?"
-        case int() | float():
-            return -1 - abs(value)
-        case list():
-            return [*value, "one more"]
-        case _:
-            return {**value, "one more": 1.0}
 
 
 def with_answer(case: Case, **fields: Any) -> Case:

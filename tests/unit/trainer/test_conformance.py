@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from envsdk.conformance.run import Case, SkipCaseError, read_cases
+from tests.fakes.wrong_values import wrong
 from trainer.conformance import KINDS
 
 CASES = Path(__file__).parents[2] / "conformance" / "cases" / "numeric"
@@ -41,18 +42,6 @@ def changed(case: Case, path: tuple[Any, ...], to: Any) -> Case:
         place = place[step]
     place[path[-1]] = to
     return Case(case.kind, case.id, body, case.head, case.path)
-
-
-def wrong(value: Any) -> Any:
-    match value:
-        case bool():
-            return not value
-        case None:
-            return 12345
-        case str():
-            return value + "?"
-        case _:
-            return value + 1 + abs(value)
 
 
 @pytest.mark.parametrize("case", ONE_OF_EACH, ids=named)
