@@ -10,39 +10,14 @@ read -r IMAGE TREE DEBIAN_IMAGE DEBIAN_TREE < <("$PY" -c '
 from envsdk.home import BASE_IMAGE, rootfs_dir
 from envsdk.sandboxes.aliases import PLAIN_IMAGE
 print(BASE_IMAGE, rootfs_dir(), PLAIN_IMAGE, rootfs_dir(PLAIN_IMAGE))')
-SUITE="bookworm"
 PACKAGES="python3,python3-pytest,procps,util-linux"
-# Without a mirror named, debootstrap takes its own default.
-MIRROR="${ENVSDK_DEBIAN_MIRROR:-}"
-RECIPE_VERSION="1 $SUITE $PACKAGES"  # raise the number when furnish() changes
-
-furnish() {
-    local tree="$1"
-    chroot "$tree" useradd --create-home --uid 1000 --shell /bin/sh agent &&
-        mkdir -p "$tree/app" "$tree/logs/verifier" "$tree/tests" &&
-        chroot "$tree" chown agent:agent /app &&
-        rm -rf "$tree"/var/cache/apt/archives/*.deb "$tree"/var/lib/apt/lists/* "$tree"/var/log/*.log &&
-        : >"$tree/etc/resolv.conf" && # sandboxes mount their own: an image must not carry the build machine's
-        echo "$RECIPE_VERSION" >"$tree/etc/envsdk-base"
-}
+RECIPE_VERSION="1 $SUITE $PACKAGES"  # raise the number when grow_debian changes
 
 make_tree() {
     [[ "$(cat "$TREE/etc/envsdk-base" 2>/dev/null)" != "$RECIPE_VERSION" ]] || return 0
-    [[ $EUID -eq 0 ]] || { warn "the base image is not made yet, and only root can make it"; return 3; }
-    have debootstrap || { warn "the base image is not made yet, and debootstrap is not installed"; return 3; }
     local growing="$TREE.making"
-    say "making the base image's file tree with debootstrap (about a minute)"
-    mkdir -p "$(dirname "$TREE")"
-    rm -rf --one-file-system "$growing"  # what an interrupted run left
-    debootstrap --variant=minbase --include="$PACKAGES" "$SUITE" "$growing" ${MIRROR:+"$MIRROR"} </dev/null |
-        sed -u -n 's/^I: \(Retrieving\|Unpacking the base\|Configuring the base\|Base system\).*/    &/p' |
-        awk 'NR % 20 == 1 || /base|Base/' >&2 || {
-        tail -n 5 "$growing/debootstrap/debootstrap.log" >&2 2>/dev/null || true
-        rm -rf --one-file-system "$growing"
-        warn "debootstrap failed with mirror ${MIRROR:-its default} (ENVSDK_DEBIAN_MIRROR names another)"
-        return 3
-    }
-    furnish "$growing" || die 4 "the base image's file tree could not be furnished" "see the message above"
+    grow_debian "the base image's file tree" "$growing" "$PACKAGES" || return 3
+    echo "$RECIPE_VERSION" >"$growing/etc/envsdk-base"
     rm -rf --one-file-system "$TREE" && mv "$growing" "$TREE"
 }
 

@@ -41,3 +41,31 @@ with_lock() {
         "$@" 9>&-
     ) 9>"$file"
 }
+
+# grow_debian WHAT TREE PACKAGES: a minimal Debian with the user and the folders that tasks expect, at TREE.
+# Status 3 where it cannot be had; what an interrupted run left is removed.
+SUITE="bookworm"
+grow_debian() {
+    local what="$1" tree="$2" packages="$3"
+    local mirror="${ENVSDK_DEBIAN_MIRROR:-}" # without one named, debootstrap takes its own default
+    [[ $EUID -eq 0 ]] || { warn "$what is not made yet, and only root can make it"; return 3; }
+    have debootstrap || { warn "$what is not made yet, and debootstrap is not installed"; return 3; }
+    say "making $what with debootstrap (a minute or two, once)"
+    mkdir -p "$(dirname "$tree")"
+    rm -rf --one-file-system "$tree"
+    debootstrap --variant=minbase --include="$packages" "$SUITE" "$tree" ${mirror:+"$mirror"} </dev/null |
+        sed -u -n 's/^I: \(Retrieving\|Unpacking the base\|Configuring the base\|Base system\).*/    &/p' |
+        awk 'NR % 20 == 1 || /base|Base/' >&2 || {
+        tail -n 5 "$tree/debootstrap/debootstrap.log" >&2 2>/dev/null || true
+        rm -rf --one-file-system "$tree"
+        warn "debootstrap failed with mirror ${mirror:-its default} (ENVSDK_DEBIAN_MIRROR names another)"
+        return 3
+    }
+    # Sandboxes mount a resolv.conf of their own: an image must not carry the build machine's.
+    chroot "$tree" useradd --create-home --uid 1000 --shell /bin/sh agent &&
+        mkdir -p "$tree/app" "$tree/logs/verifier" "$tree/tests" &&
+        chroot "$tree" chown agent:agent /app &&
+        rm -rf "$tree"/var/cache/apt/archives/*.deb "$tree"/var/lib/apt/lists/* "$tree"/var/log/*.log &&
+        : >"$tree/etc/resolv.conf" ||
+        die 4 "$what could not be furnished" "see the message above"
+}
