@@ -20,7 +20,7 @@ from envsdk.episode.record import VerifierEvidence
 from envsdk.episode.toolbox import Toolbox, open_toolbox
 from envsdk.errors import EngineError, EnvsdkError, SandboxError
 from envsdk.outcome import classify
-from envsdk.sandboxes.base import Sandbox, SandboxProvider
+from envsdk.sandboxes.base import Sandbox, SandboxProvider, Snapshot
 from envsdk.spec.model import Task
 from envsdk.verifying.artifacts import capture
 from envsdk.verifying.store import keep_end_state
@@ -55,7 +55,7 @@ class Attempt:
         self._tools: Toolbox | None = None
         self._keep = keep
 
-    async def open(self, closing: AsyncExitStack, prepared: Sandbox | None) -> bool:
+    async def open(self, closing: AsyncExitStack, prepared: Snapshot | None) -> bool:
         """Make the box ready, where one is needed; false where that failed."""
         if self.provider is None or not (prepared or self.agent.needs_sandbox(self.task)):
             return True

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from envsdk.episode.clocks import EpisodeClock
 from envsdk.errors import EnvsdkError, SandboxError
 from envsdk.files.output import decode
-from envsdk.sandboxes.base import Sandbox, SandboxProvider
+from envsdk.sandboxes.base import Sandbox, SandboxProvider, Snapshot
 from envsdk.sandboxes.services import ServiceGroup, start_services
 from envsdk.spec.model import HealthCheck, Task
 from envsdk.verifying.pristine import box_spec, built_image, dockerfile_folder, set_up_image
@@ -49,17 +49,13 @@ async def open_box(
     clock: EpisodeClock,
     closing: AsyncExitStack,
     *,
-    prepared: Sandbox | None = None,
+    prepared: Snapshot | None = None,
 ) -> Box:
-    """The episode's box. Everything started is ended by ``closing``.
+    """The episode's box, with the files of ``prepared`` where given. Everything started is ended by ``closing``.
 
     Raises:
         StartError: with the phase that failed.
     """
-    if prepared is not None:
-        closing.push_async_callback(prepared.close)
-        clock.stamp("acquired")
-        return Box(prepared, prepared.spec.join)
     with clock.phase("build"):
         try:
             built = await built_image(task, provider)
@@ -71,7 +67,10 @@ async def open_box(
             services = await _services(task, provider, closing)
             network = services.network if services is not None else ""
             spec = box_spec(task, image, network=network)
-            sandbox = await provider.acquire(spec, timeout_s=task.spec.budget.acquire_s)
+            if prepared is not None:
+                [sandbox] = await provider.start_from(prepared, spec)
+            else:
+                sandbox = await provider.acquire(spec, timeout_s=task.spec.budget.acquire_s)
         except EnvsdkError as error:
             raise StartError(error, phase="acquire") from error
     closing.push_async_callback(sandbox.close)

@@ -1,8 +1,8 @@
 """Run the episodes of one group: n attempts at one task, side by side.
 
-Where a set-up is given it runs once, in one box, and the siblings start from its file system; processes are not
-copied. Without one each sibling takes a box of its own. Every member ends with a record, whatever happens to the
-others.
+Where a set-up is given it runs once, in one box without services, and each sibling starts from its files, beside
+services of its own; processes are not copied. Without one each sibling takes a box of its own. Every member ends with a
+record, whatever happens to the others.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 from envsdk.episode.agents import Agent
-from envsdk.episode.box import open_box
-from envsdk.episode.clocks import EpisodeClock
 from envsdk.episode.record import EpisodeRecord
 from envsdk.episode.run import run_episode
 from envsdk.errors import SandboxError
-from envsdk.sandboxes.base import Sandbox, SandboxProvider
+from envsdk.sandboxes.base import SandboxProvider, Snapshot
 from envsdk.spec.model import Task
+from envsdk.verifying.pristine import box_spec, image_of
 
 OnRecord = Callable[[EpisodeRecord], None]
 
@@ -54,9 +52,7 @@ async def run_group(
         SandboxError: the set-up failed (``setup_failed``); no episode was begun.
     """
     name = group_id or uuid.uuid4().hex
-    prepared: list[Sandbox | None] = [None] * n
-    if setup and provider is not None:
-        prepared = list(await _siblings(task, provider, n, setup))
+    prepared = await _set_up(task, provider, setup) if setup and provider is not None else None
     slots = asyncio.Semaphore(at_once)
 
     async def member(place: int) -> EpisodeRecord:
@@ -67,7 +63,7 @@ async def run_group(
                 provider,
                 group_id=name,
                 index_in_group=place,
-                prepared=prepared[place],
+                prepared=prepared,
                 keep=keep,
             )
         on_record(record)
@@ -76,14 +72,14 @@ async def run_group(
     return list(await asyncio.gather(*(member(place) for place in range(n))))
 
 
-async def _siblings(task: Task, provider: SandboxProvider, n: int, setup: str) -> list[Sandbox]:
-    clock = EpisodeClock(task.spec.budget)
-    async with AsyncExitStack() as closing:
-        box = (await open_box(task, provider, clock, closing)).sandbox
+async def _set_up(task: Task, provider: SandboxProvider, setup: str) -> Snapshot:
+    box = await provider.acquire(box_spec(task, await image_of(task, provider)), timeout_s=task.spec.budget.acquire_s)
+    try:
         result = await box.exec(setup, user="root", timeout_s=task.spec.budget.setup_s)
         if not result.ok:
             said = (result.stderr or result.stdout)[-300:].decode("utf-8", "replace")
-            raise SandboxError(
-                f"the set-up ended with {result.exit_code}: {said}", code="setup_failed", where=task.slug
-            )
-        return await provider.start_from(await box.snapshot(), box.spec, n)
+            how = f"ended with {result.exit_code}" if not result.timed_out else "had no end in time"
+            raise SandboxError(f"the set-up {how}: {said}", code="setup_failed", where=task.slug)
+        return await box.snapshot()
+    finally:
+        await box.close()

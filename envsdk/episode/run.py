@@ -21,7 +21,7 @@ from envsdk.episode.record import EpisodeRecord
 from envsdk.episode.steps import play_steps
 from envsdk.errors import EnvsdkError
 from envsdk.outcome import classify
-from envsdk.sandboxes.base import Sandbox, SandboxProvider
+from envsdk.sandboxes.base import SandboxProvider, Snapshot
 from envsdk.spec.model import Task
 
 
@@ -35,7 +35,7 @@ async def run_episode(
     index_in_group: int = 0,
     attempt: int = 0,
     on_stamp: OnStamp | None = None,
-    prepared: Sandbox | None = None,
+    prepared: Snapshot | None = None,
     keep: Path | None = None,
 ) -> EpisodeRecord:
     """Let ``agent`` attempt ``task`` once.
@@ -49,7 +49,7 @@ async def run_episode(
         index_in_group: its place in the group.
         attempt: how often this place was dispatched before.
         on_stamp: hears each stamp (name, seconds after dispatch).
-        prepared: a box that is ready (a sibling's fork); closed at the end like any other.
+        prepared: whose files the box starts with, in place of the image's alone; a task of answers gets a box, too.
         keep: a folder to keep the end state in, for `envsdk score`; the record names it by digest.
     """
     clock = EpisodeClock(task.spec.budget, on_stamp=on_stamp)
@@ -98,7 +98,7 @@ async def run_episode(
     )
 
 
-async def _go(attempt: Attempt, closing: AsyncExitStack, prepared: Sandbox | None) -> None:
+async def _go(attempt: Attempt, closing: AsyncExitStack, prepared: Snapshot | None) -> None:
     if not await attempt.open(closing, prepared):
         return
     if attempt.task.spec.steps:

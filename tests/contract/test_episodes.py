@@ -164,6 +164,28 @@ async def test_siblings_start_from_one_set_up(provider: SandboxProvider, tmp_pat
     assert {record.group_id for record in records} == {records[0].group_id}
 
 
+async def test_siblings_of_one_set_up_each_reach_services_of_their_own(
+    provider: SandboxProvider, tmp_path: Path
+) -> None:
+    service = ServiceSpec(
+        name="web",
+        image=BASE_IMAGE,
+        command="cd /tmp && head -c 8 /dev/urandom | od -An -tx1 > n && exec python3 -m http.server 8000",
+        port=8000,
+    )
+    fetch = (
+        "python3 -c 'import urllib.request as u; print(u.urlopen(\"http://web:8000/n\", timeout=5).read().decode())'"
+    )
+    task = task_in(tmp_path, services=(service,), network="internal")
+    replies = (f"cat /app/prepared; {fetch}", "done")
+    records = await run_group(
+        task, lambda _: ConversationAgent(ScriptedPolicy(replies)), provider, 2, setup="echo ready > /app/prepared"
+    )
+    said = [record.turns[0].observation for record in records]
+    assert all(text.startswith("ready\n") and text.endswith("[exit code 0]") for text in said), said
+    assert said[0] != said[1]
+
+
 async def test_an_agent_reaches_its_services_and_the_verifier_only_where_declared(
     provider: SandboxProvider, tmp_path: Path
 ) -> None:

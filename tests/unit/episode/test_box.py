@@ -66,14 +66,17 @@ async def test_services_that_this_back_end_cannot_run_fail_the_start(tmp_path: P
     assert caught.value.phase == "acquire"
 
 
-async def test_a_prepared_box_costs_no_phase(tmp_path: Path) -> None:
+async def test_a_box_starts_with_the_files_of_a_snapshot_on_a_network_of_its_own(tmp_path: Path) -> None:
     provider = FakeProvider()
-    ready = await provider.acquire(SandboxSpec(image="fake", network="internal", join="net-1"))
-    clock = EpisodeClock(Budget())
+    origin = await provider.acquire(SandboxSpec(image="fake", network="internal", join="closed-since"))
+    await origin.write("/app/ready", b"1")
     async with AsyncExitStack() as closing:
-        box = await open_box(script_task(tmp_path), provider, clock, closing, prepared=ready)
-        assert (box.sandbox, box.network) == (ready, "net-1")
-    assert clock.times().acquire_s is None
+        snapshot = await origin.snapshot()
+        box = await open_box(script_task(tmp_path), provider, EpisodeClock(Budget()), closing, prepared=snapshot)
+        assert await box.sandbox.read("/app/ready") == b"1"
+        assert (box.sandbox.spec.join, box.network) == ("", "")
+        assert box.sandbox is not origin
+    await origin.close()
     assert provider.open_count == 0
 
 

@@ -284,13 +284,14 @@ async def test_a_crashing_text_verifier_is_not_a_zero(tmp_path: Path) -> None:
     )
 
 
-async def test_a_prepared_box_is_used_and_closed(tmp_path: Path) -> None:
+async def test_a_box_from_a_snapshot_is_used_and_closed(tmp_path: Path) -> None:
     provider = FakeProvider()
-    task = script_task(tmp_path)
-    [box] = await (await provider.acquire(_spec())).fork(1)
-    await run_episode(task, OracleAgent(), provider, prepared=box)
-    assert box.closed  # type: ignore[attr-defined]
-    await provider.close()
+    origin = await provider.acquire(_spec())
+    record = await run_episode(script_task(tmp_path), OracleAgent(), provider, prepared=await origin.snapshot())
+    assert record.sandbox["id"] != origin.id
+    assert record.outcome.reward == 1.0
+    await origin.close()
+    assert provider.open_count == 0
 
 
 def _spec() -> Any:
