@@ -162,6 +162,7 @@ async def _refresh(registry: LocalRegistry, arguments: Mapping[str, Any], folder
         policy=str(arguments.get("policy", "")),
         folder=folder,
         heard=lambda found, wanted: tell({"replacements": found, "wanted": wanted}),
+        looked=lambda campaign: tell({"episodes": campaign.episodes}),
     )
     return {"proposal": number, "retire": len(body["retire"]), "add": len(body["add"])}
 

@@ -31,6 +31,8 @@ def refresh(
 ) -> None:
     """Propose: retire what is saturated, draw, check and measure replacements. Nothing changes until --publish.
 
+    Where nothing is worn out, nothing is stored: `proposal` is null.
+
     Examples: envsdk registry refresh shell --policy vllm:smollm2; envsdk registry refresh --publish 3
     """
     from registry.refresh.publish import dismiss_proposal, publish_proposal
@@ -54,7 +56,7 @@ def refresh(
 
 async def _propose(
     registry: LocalRegistry, name: str, lineage: str, policy: str, sandbox: str | None
-) -> tuple[int, dict[str, Any]]:
+) -> tuple[int | None, dict[str, Any]]:
     from registry.cli.calibrate import teller
     from registry.refresh.job import propose_refresh
 
@@ -74,7 +76,7 @@ async def _propose(
         )
 
 
-def _text(number: int, body: dict[str, Any]) -> str:
+def _text(number: int | None, body: dict[str, Any]) -> str:
     lines = [
         f"{body['set']}@{body['revision']} for {body['policy']}: {body['size_before']} -> {body['size_after']} tasks"
     ]
@@ -89,6 +91,9 @@ def _text(number: int, body: dict[str, Any]) -> str:
         lines.append(f"+ {one['slug']} ({level}): predicted {at['mean']:.2f} ({at['low']:.2f}-{at['high']:.2f}){seen}")
     lines += [f"? {one['slug']}: not replaced, {one['why']}" for one in body["not_replaced"]]
     lines += [f"✘ {one['family']} {one['slug']}: {one['why']}" for one in body["refused"]]
-    if not body["retire"]:
-        lines.append("nothing to retire")
+    if number is None:
+        return "\n".join([*lines, "nothing is worn out: there is nothing to propose"])
+    spent = body["spent"]
+    if spent["episodes"]:
+        lines.append(f"measuring took {spent['episodes']} episodes, {spent['generated_tokens']} generated tokens")
     return "\n".join([*lines, f"publish it: envsdk registry refresh --publish {number}"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -129,9 +129,15 @@ def _replacement(session: Session, slot: Planned, task: Task, measured: Measured
     return Replacement(item, task.slug, task.digests.task, task.digests.verifier, slot, measured)
 
 
-def store_proposal(session: Session, plan: Plan, replacements: list[Replacement], refused: list[Refused]) -> Proposal:
-    """Keep a proposal until it is published or dismissed."""
-    body = {
+def proposal_body(
+    plan: Plan,
+    replacements: Sequence[Replacement],
+    refused: Sequence[Refused],
+    *,
+    spent: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """The diff with its reasons, as it is stored and shown; ``spent`` says what measuring took."""
+    return {
         "set": plan.set_name,
         "revision": plan.revision,
         "policy": plan.lineage,
@@ -142,12 +148,17 @@ def store_proposal(session: Session, plan: Plan, replacements: list[Replacement]
         "kept": list(plan.kept),
         "size_before": len(plan.kept) + len(plan.retire),
         "size_after": len(plan.kept) + len(replacements),
+        "spent": dict(spent or {}),
     }
+
+
+def store_proposal(session: Session, plan: Plan, body: Mapping[str, Any]) -> Proposal:
+    """Keep a proposal until it is published or dismissed."""
     proposal = Proposal(
         set_id=plan.set_id,
         parent_id=plan.revision_id,
         lineage_id=plan.lineage_id,
-        body=body,
+        body=dict(body),
         created_at=time.time(),
         revision_id=None,
     )

@@ -20,7 +20,7 @@ from envsdk.spec.dump import dump_task
 from envsdk.spec.model import ContainerSpec, TaskSpec
 from registry.jobs import cancel, enqueue
 from registry.local import LocalRegistry
-from registry.refresh.carry_out import store_proposal
+from registry.refresh.carry_out import proposal_body, store_proposal
 from registry.refresh.proposal import Retire, plan_refresh
 from registry.tokens import create_token
 from registry.web.app import create_app
@@ -148,7 +148,8 @@ def _fill(registry: LocalRegistry, folder: Path) -> None:
             1.0,
             16,
         )
-        store_proposal(session, replace(plan, retire=(worn,), kept=plan.kept[1:]), [], [])
+        changed = replace(plan, retire=(worn,), kept=plan.kept[1:])
+        store_proposal(session, changed, proposal_body(changed, [], []))
         enqueue(session, "refresh", {"set": "shell"})
         cancel(session, 1)
 

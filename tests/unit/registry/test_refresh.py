@@ -13,8 +13,9 @@ from envsdk.authoring.families import Family
 from envsdk.errors import UsageError
 from registry.calibration.measure import Measured
 from registry.calibration.rising import Rising
-from registry.db import Item
-from registry.refresh.carry_out import find_replacements, store_proposal
+from registry.db import Item, Proposal
+from registry.refresh.carry_out import find_replacements, proposal_body, store_proposal
+from registry.refresh.job import propose_refresh
 from registry.refresh.levels import Seen, _Likelihood, fit_levels
 from registry.refresh.proposal import choose_levels, plan_refresh
 from registry.refresh.publish import dismiss_proposal, publish_proposal
@@ -60,8 +61,8 @@ def propose(registry, families, make_report, tmp_path, **options):
             registry, plan, families=families, folder=tmp_path / "drawn", **({"check": check} | options)
         )
         with registry.database.writing() as session:
-            proposal = store_proposal(session, plan, found, refused)
-            return proposal.id, proposal.body
+            body = proposal_body(plan, found, refused)
+            return store_proposal(session, plan, body).id, body
 
     return asyncio.run(go())
 
@@ -169,6 +170,23 @@ def test_a_dismissed_proposal_cannot_be_published(grown, families, make_report, 
     with pytest.raises(UsageError) as caught, grown.database.writing() as session:
         publish_proposal(session, number)
     assert caught.value.code == "closed_proposal"
+
+
+def test_where_nothing_is_worn_out_nothing_is_stored(registry, make_task, make_report, make_record, tmp_path):
+    task = make_task("a")
+    registry.push([task], [make_report(task)])
+    registry.append([make_record(task, n % 2 == 0) for n in range(8)])
+    registry.resolve("", name="mixed")
+    number, body = asyncio.run(propose_refresh(registry, "mixed", folder=tmp_path))
+    assert (number, body["retire"], body["size_before"], body["size_after"]) == (None, [], 1, 1)
+    with registry.database.reading() as session:
+        assert session.scalars(select(Proposal.id)).all() == []
+
+
+def test_a_task_that_wore_out_without_a_family_is_proposed_to_go(grown, tmp_path):
+    number, body = asyncio.run(propose_refresh(grown, "sums", folder=tmp_path))
+    assert number is not None
+    assert ([one["why"] for one in body["not_replaced"]], body["size_after"]) == (["family_not_installed"] * 5, 1)
 
 
 def test_a_set_that_is_not_there_is_named(registry, families):

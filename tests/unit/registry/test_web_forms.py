@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from registry.db import Proposal
 from registry.jobs import claim, find_job, finish, renew
 from registry.local import LocalRegistry
-from registry.refresh.carry_out import Replacement, store_proposal
+from registry.refresh.carry_out import Replacement, proposal_body, store_proposal
 from registry.refresh.levels import Prediction
 from registry.refresh.proposal import Planned, Retire, plan_refresh
 from registry.tokens import create_token, revoke_token
@@ -58,7 +58,7 @@ def proposal(registry: LocalRegistry, make_task, make_report, make_record) -> in
         changed = plan.__class__(
             **{name: getattr(plan, name) for name in plan.__slots__} | {"retire": (retire,), "kept": (ids["b"],)}
         )
-        return store_proposal(session, changed, [added], []).id
+        return store_proposal(session, changed, proposal_body(changed, [added], [])).id
 
 
 FORMS = [
@@ -313,6 +313,18 @@ def test_a_refresh_that_is_done_leads_to_its_proposal(
         finish(session, number, "w", result={"proposal": proposal, "retire": 1, "add": 1})
 
     assert f"/proposals/{proposal}" in site.get(place).text
+
+
+def test_a_refresh_that_found_nothing_worn_out_says_so_and_leads_to_no_proposal(
+    site: TestClient, sign_in, registry: LocalRegistry, proposal: int
+) -> None:
+    sign_in("jobs")
+    place = site.post("/jobs/refresh", data={"set": "shell"}).headers["location"]
+    with registry.database.writing() as session:
+        finish(session, claim(session, "w").id, "w", result={"proposal": None, "retire": 0, "add": 0})
+    page = site.get(place).text
+    assert "there is nothing to refresh" in page
+    assert "/proposals/" not in page
 
 
 def test_a_proposal_that_shrinks_the_set_says_so(site: TestClient, registry: LocalRegistry, proposal: int) -> None:
