@@ -22,6 +22,7 @@ from typing import Generic, Protocol, TypeVar
 
 from envsdk.errors import EnvsdkError
 from envsdk.sandboxes.base import SandboxSpec
+from envsdk.sandboxes.turns import Turns
 
 MAX_AGE_S = 900.0
 DEMAND_WINDOW_S = 30.0
@@ -105,7 +106,7 @@ class WarmPools(Generic[B]):
     Args:
         start: starts one sandbox; its errors reach the taker, and are kept from the refill.
         idle_budget: most idle sandboxes, all pools together.
-        starts_at_once: most starts at a time; takers wait their turn in order, before any refill.
+        starts_at_once: most starts at a time; takers wait their turn in order, before any that are to stand ready.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class WarmPools(Generic[B]):
     ) -> None:
         self._start = start
         self._idle_budget = idle_budget
-        self._slots = asyncio.Semaphore(starts_at_once)
+        self._turns = Turns(starts_at_once)
         self._clock = clock or asyncio.get_running_loop().time
         self._pools: dict[str, _Pool[B]] = {}
         self._waiting_takers = 0
@@ -149,7 +150,7 @@ class WarmPools(Generic[B]):
         self._counts["cold_takes"] += 1
         self._waiting_takers += 1
         try:
-            async with self._slots:
+            async with self._turns.turn(urgent=True):
                 return await self._timed_start(pool, timeout_s)
         finally:
             self._waiting_takers -= 1
@@ -219,7 +220,7 @@ class WarmPools(Generic[B]):
         pool.starting += 1
         try:
             await asyncio.sleep(pause_s)
-            async with self._slots:
+            async with self._turns.turn(urgent=False):
                 box = await self._timed_start(pool, 60.0)
             if self._closed:
                 await box.close()

@@ -300,6 +300,21 @@ async def test_waiting_takers_are_served_in_the_order_they_came() -> None:
     await warm.close()
 
 
+async def test_a_taker_does_not_wait_for_all_that_are_to_stand_ready() -> None:
+    starter, gate = Starter(), asyncio.Event()
+    starter.gate = gate
+    pools_ = make(starter, Clock(), starts_at_once=1)
+    warming = asyncio.create_task(pools_.prewarm(SPEC, 8))
+    await settle()
+    taking = asyncio.create_task(pools_.take(SandboxSpec(image="b"), 5.0))
+    await settle()
+    gate.set()
+    await taking
+    assert len(starter.made) <= 3  # the one under way, the taker's, and the one started while it was handed out
+    await warming
+    await pools_.close()
+
+
 async def test_prewarm_waits_for_starts_already_under_way() -> None:
     starter = Starter(gate=asyncio.Event())
     warm = make(starter, Clock())
