@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 import pytest
 
 from envsdk.checks.check import Check
-from envsdk.checks.engine import ask_check
+from envsdk.checks.engine import ask_task
 from envsdk.checks.report import CheckResult
 from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.steps import Stages, set_stages
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider
 from envsdk.sandboxes.memory import MemorySandbox, Replies
@@ -41,7 +42,8 @@ class CheckSession:
         self._folder = Path(tempfile.mkdtemp(prefix="envsdk-pytest-"))
         self._tasks: dict[str, Task] = {}
         self._provider: SandboxProvider | None = None
-        self._stage: tuple[str, Stage] | None = None
+        self._stages: tuple[str, Stages] | None = None
+        self._set = contextlib.AsyncExitStack()
         self._shared = Shared()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -58,8 +60,9 @@ class CheckSession:
         if slug not in self._tasks:
             self._tasks[slug] = make(self._folder / str(len(self._tasks)) / slug)
         task = self._tasks[slug]
-        stage = self._stage_of(slug, task)
-        return task, self.run(ask_check(check, stage)), stage.known()
+        stages = self._stages_of(slug, task)
+        known = next(iter(stages.values())).known() if len(stages) == 1 else {}
+        return task, self.run(ask_task(check, stages)), known
 
     def provider_for(self, task: Task) -> SandboxProvider | None:
         """The back end, opened once, where the task needs one. Raises `PrerequisiteError`."""
@@ -69,22 +72,21 @@ class CheckSession:
             self._provider = self.run(_opened(self._sandbox))
         return self._provider
 
-    def _stage_of(self, slug: str, task: Task) -> Stage:
-        if self._stage is not None and self._stage[0] == slug:
-            return self._stage[1]
-        self._leave_stage()
-        stage = Stage(task, self.provider_for(task), repeats=self._repeats, shared=self._shared)
-        self._stage = (slug, stage)
-        return stage
+    def _stages_of(self, slug: str, task: Task) -> Stages:
+        if self._stages is not None and self._stages[0] == slug:
+            return self._stages[1]
+        self._leave_stages()
+        setting = set_stages(task, self.provider_for(task), repeats=self._repeats, shared=self._shared)
+        self._stages = (slug, self.run(self._set.enter_async_context(setting)))
+        return self._stages[1]
 
-    def _leave_stage(self) -> None:
-        if self._stage is not None:
-            self.run(self._stage[1].__aexit__(None, None, None))
-            self._stage = None
+    def _leave_stages(self) -> None:
+        self._stages = None
+        self.run(self._set.aclose())
 
     def close(self) -> None:
         """End every sandbox and forget what was drawn."""
-        self._leave_stage()
+        self._leave_stages()
         if self._provider is not None:
             self.run(self._provider.close())
         self._runner.close()

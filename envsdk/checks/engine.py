@@ -19,6 +19,7 @@ from envsdk.checks.check import Check, Finding, not_assessed, undecided
 from envsdk.checks.report import CheckReport, CheckResult, Verdict
 from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Stage
+from envsdk.checks.steps import Stages, set_stages, together
 from envsdk.errors import EnvsdkError
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.model import Task
@@ -56,10 +57,10 @@ async def check_task(
         for result in known.checks:
             heard(result)
         return _strict(known) if strict else known
-    async with Stage(task, provider, shared=shared) as stage:
+    async with set_stages(task, provider, shared=shared) as stages:
 
         async def ask(check: Check) -> CheckResult:
-            result = await ask_check(check, stage)
+            result = await ask_task(check, stages)
             heard(result)
             return result
 
@@ -120,6 +121,12 @@ def verdict_of(results: Iterable[CheckResult]) -> Verdict:
     return "pass" if "pass" in outcomes else "incomplete"
 
 
+async def ask_task(check: Check, stages: Stages) -> CheckResult:
+    """Ask one check of a task: on its stage, or of each of its steps in order."""
+    found = {name: await ask_check(check, stage) for name, stage in stages.items()}
+    return found[""] if "" in found else together(found)
+
+
 async def ask_check(check: Check, stage: Stage) -> CheckResult:
     """Ask one check on a stage; whatever breaks becomes an undecided result."""
     start = time.monotonic()
@@ -140,6 +147,8 @@ async def ask_check(check: Check, stage: Stage) -> CheckResult:
 
 
 async def _examined(check: Check, stage: Stage) -> Finding:
+    if stage.opening is not None and stage.opening.unknown is not None:
+        return stage.opening.unknown
     if check.needs and await stage.oracle() is None:
         return not_assessed("the task has no oracle")
     if check.runs_verifier and (run := await stage.oracle()) is not None and run.verdict.status == "timeout":

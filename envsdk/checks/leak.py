@@ -18,7 +18,8 @@ from envsdk.checks.check import Check, Finding, does_not_apply, fails, passes
 from envsdk.checks.git_future import future_commits
 from envsdk.checks.image_files import image_view
 from envsdk.checks.lint.files import read_task_files
-from envsdk.checks.stage import SOLVE, OracleRun, Stage
+from envsdk.checks.opening import SOLVE
+from envsdk.checks.stage import OracleRun, Stage
 
 _LONG = 40
 _MAX_ENCODED = 4096

@@ -28,11 +28,12 @@ from envsdk.checks.mutation.mutant import Mutant, diff
 from envsdk.checks.mutation.recording import Asked, record
 from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.mutation.wording import read_wording
+from envsdk.checks.opening import SOLVE
 from envsdk.checks.outputs import read_files
 from envsdk.checks.program_files import language_of, programs
 from envsdk.checks.repeat import repeated
 from envsdk.checks.replies import Reply, play_reply, supplied
-from envsdk.checks.stage import SOLVE, OracleRun, Scene, Stage
+from envsdk.checks.stage import OracleRun, Scene, Stage
 from envsdk.verifying.verdict import Verdict
 
 LEAST_KILL_RATE = 0.5

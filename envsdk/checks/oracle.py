@@ -15,6 +15,7 @@ from envsdk.checks.check import (
     undecided,
 )
 from envsdk.checks.stage import Stage
+from envsdk.episode.steps import passes_gate
 
 
 async def _examine(stage: Stage) -> Finding:
@@ -30,6 +31,9 @@ async def _examine(stage: Stage) -> Finding:
         return undecided(f"could not verify: {run.verdict.code}", **evidence)
     if not is_full(run.verdict, stage.task.spec.verifier):
         return fails(f"the oracle does not pass: {said(run.verdict)}", **evidence)
+    opening = stage.opening
+    if opening is not None and not opening.is_last and not passes_gate(opening.step, run.verdict):
+        return fails(f"the oracle does not pass the step's own gate: {said(run.verdict)}", **evidence)
     return passes(said(run.verdict))
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from envsdk.checks.stage import ANSWER, SOLVE, Scene, Stage
+from envsdk.checks.opening import SOLVE
+from envsdk.checks.stage import ANSWER, Scene, Stage
 from envsdk.verifying.verdict import Verdict
 
 Side = Literal["wrong", "right"]

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from envsdk.checks.check import is_full
+from envsdk.checks.opening import Opening, run_solution
 from envsdk.checks.outputs import changed_files, hash_files, read_files
 from envsdk.checks.shared import Shared
 from envsdk.errors import SandboxError
-from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider, Snapshot
+from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider, SandboxSpec, Snapshot
 from envsdk.sandboxes.services import start_services
 from envsdk.spec.model import Task
 from envsdk.verifying.pristine import box_spec, image_of
@@ -27,8 +28,6 @@ from envsdk.verifying.script import run_script
 from envsdk.verifying.verdict import EndState, Verdict, answer_path, declared_artifacts
 from envsdk.verifying.verify import verify
 
-SOLUTION_DIR = "/solution"
-SOLVE = "solve.sh"
 ANSWER = "answer.txt"
 _PATIENCE_S = 60.0
 _PATIENCE_TIMES = 10
@@ -89,8 +88,10 @@ class Stage:
         at_once: int | None = None,
         repeats: int = 10,
         shared: Shared | None = None,
+        opening: Opening | None = None,
     ) -> None:
         self.task = task
+        self.opening = opening
         self.provider = provider
         self.has_box = task.spec.container is not None
         self.repeats = repeats
@@ -183,9 +184,10 @@ class Stage:
     async def box(self, scene: Scene) -> AsyncIterator[Sandbox]:
         """A box in which the scene is set, closed when the context is left. Raises `SandboxError`."""
         if scene.after_oracle:
-            await self.oracle()  # before a slot is taken: the oracle needs one
-        async with self._free:
-            box = await self._box(scene, "")
+            await self.oracle()  # as above
+        async with self._free, AsyncExitStack() as closing:
+            network = await self._network(closing) if self.opening is not None else ""
+            box = await self._box(scene, network)
             try:
                 await self.set_scene(box, scene)
                 yield box
@@ -242,6 +244,8 @@ class Stage:
 
     async def once_per_image(self, name: str, make: Callable[[], Awaitable[Any]]) -> Any:
         """The value of ``make``, computed once for all tasks whose boxes are the same. Raises `SandboxError`."""
+        if self.opening is not None:
+            return await self.once(f"image: {name}", make)
         return await self._shared.once((name, box_spec(self.task, await self.image())), make)
 
     async def set_scene(self, box: Sandbox, scene: Scene) -> ExecResult | None:
@@ -257,7 +261,7 @@ class Stage:
         if scene.script:
             ended = await box.exec(scene.script, user=user, timeout_s=self.task.spec.budget.episode_s)
         if scene.solution is not None:
-            ended = await self._run_solution(box, scene.solution)
+            ended = await run_solution(self.task, box, scene.solution)
         return ended
 
     async def image(self) -> str:
@@ -283,14 +287,25 @@ class Stage:
                 raise SandboxError("there is no state of the oracle to start from", code="no_oracle")
             if run.snapshot is not None:
                 return (await self.provider.start_from(run.snapshot, spec, 1))[0]
-        box = await self.provider.acquire(spec, timeout_s=self.task.spec.budget.acquire_s)
+        box = await self._begun(spec)
         if scene.after_oracle:
             try:
-                await self._run_solution(box, self.task.root / "solution")
+                await run_solution(self.task, box, self.task.root / "solution")
             except BaseException:
                 await box.close()  # nobody else knows of it
                 raise
         return box
+
+    async def _begun(self, spec: SandboxSpec) -> Sandbox:
+        """A box as the agent meets it: pristine, or as the steps before this one left it."""
+        provider, opening = self.provider, self.opening
+        assert provider is not None
+        if opening is None or opening.is_pristine:
+            return await provider.acquire(spec, timeout_s=self.task.spec.budget.acquire_s)
+        if self.task.spec.services:  # they keep what earlier steps did, and no snapshot holds it
+            return await opening.begin(provider, spec)
+        snapshot = await self.once("opening", lambda: opening.freeze(provider, spec))
+        return (await provider.start_from(snapshot, spec, 1))[0]
 
     async def _network(self, closing: AsyncExitStack) -> str:
         if not self.task.spec.services:
@@ -323,15 +338,6 @@ class Stage:
             verdict = self._counted(await verify(self.task, end, self.provider))
             return OracleRun(verdict, ended, outputs, pristine, snapshot)
 
-    async def _run_solution(self, box: Sandbox, folder: Path) -> ExecResult:
-        await box.upload(folder, SOLUTION_DIR, user="root")
-        script = f"{SOLUTION_DIR}/{SOLVE}"
-        await box.exec(f"chmod -R a+rX {SOLUTION_DIR} && chmod a+rx {script}", user="root", cwd="/")
-        limit_s = self.task.spec.budget.episode_s
-        ended = await box.exec([script], user=self.task.spec.agent.user, timeout_s=limit_s)
-        await box.exec(f"rm -rf {SOLUTION_DIR}", user="root", cwd="/")
-        return ended
-
     async def read_pristine(self, paths: list[str]) -> dict[str, bytes]:
         """Content of files of the image; those that are not there are left out. Raises `SandboxError`."""
         if not paths:
@@ -345,8 +351,8 @@ class Stage:
             await box.download(path, target)
 
     async def _read_pristine(self, paths: list[str]) -> dict[str, bytes]:
-        if not paths:
-            return {}
+        if not paths or (self.opening is not None and self.task.spec.services):
+            return {}  # playing earlier steps once more would change what their services hold
         box = await self._box(Scene(), "")
         try:
             return await read_files(box, paths)

@@ -22,7 +22,9 @@ from envsdk.episode.box import until_healthy
 from envsdk.episode.record import Turn
 from envsdk.errors import SandboxError
 from envsdk.sandboxes.base import Sandbox
-from envsdk.spec.model import ContainerSpec, StepSpec, Task, VerifierSpec
+from envsdk.spec.model import StepSpec, Task, VerifierSpec
+from envsdk.verifying.results import clear_results
+from envsdk.verifying.verdict import Verdict
 
 
 async def play_steps(attempt: Attempt, closing: AsyncExitStack) -> None:
@@ -33,9 +35,8 @@ async def play_steps(attempt: Attempt, closing: AsyncExitStack) -> None:
     traces = 0
     with tempfile.TemporaryDirectory(prefix="envsdk-steps-") as folder:
         for step in task.spec.steps:
-            view = step_view(
-                task, step, Path(folder) / step.name, attempt.box.sandbox.spec.image if attempt.box else ""
-            )
+            image = attempt.box.sandbox.spec.image if attempt.box else ""
+            view = step_view(task, step, Path(folder) / step.name, image)
             if not await _prepare(attempt, task, step):
                 return
             box = await attempt.act(view, closing)
@@ -50,6 +51,8 @@ async def play_steps(attempt: Attempt, closing: AsyncExitStack) -> None:
             rewards[step.name] = scored["reward"]
             if end.ended_by != "final_answer" or not _passes(step, scored):
                 break
+            if box is not None and task.spec.verifier.mode == "shared":
+                await clear_results(box)  # the next step's agent never sees what judged this one
     _combine(attempt, rewards, turns, traces)
 
 
@@ -63,13 +66,15 @@ def step_view(task: Task, step: StepSpec, root: Path, image: str) -> Task:
     budget = task.spec.budget.model_copy(
         update={name: value for name in ("episode_s", "verify_s") if (value := getattr(step, name)) is not None}
     )
-    container = task.spec.container or ContainerSpec()
+    container = task.spec.container
+    if container is not None and image:  # what is made of it holds its set-up already
+        container = container.model_copy(update={"image": image, "setup": ""})
     spec = task.spec.model_copy(
         update={
             "instruction": step.instruction,
             "budget": budget,
             "artifacts": step.artifacts or task.spec.artifacts,
-            "container": container.model_copy(update={"image": image or container.image}),
+            "container": container,
             "verifier": _verifier(task, step, root),
             "steps": (),
         }
@@ -89,19 +94,12 @@ def _verifier(task: Task, step: StepSpec, root: Path) -> VerifierSpec:
 
 
 async def _prepare(attempt: Attempt, task: Task, step: StepSpec) -> bool:
-    """Put a step's files into the box and run its set-up; false where that failed, which is no end of the model's."""
-    source = task.root / "steps" / step.name / "workdir"
-    if attempt.box is None or not (source.is_dir() or step.healthcheck):
+    """Open a step in the attempt's box; false where that failed, which is no end of the model's."""
+    if attempt.box is None or not ((task.root / "steps" / step.name / "workdir").is_dir() or step.healthcheck):
         return True
-    box, workdir = attempt.box.sandbox, task.spec.container.workdir if task.spec.container else "/app"
     with attempt.clock.phase("setup"):
         try:
-            if source.is_dir():
-                await box.upload(source, workdir)
-            if (source / "setup.sh").is_file():
-                await _set_up(box, f"{workdir}/setup.sh", task.spec.budget.setup_s)
-            if step.healthcheck is not None:
-                await until_healthy(box, step.healthcheck, task.spec.budget.setup_s)
+            await open_step(task, step, attempt.box.sandbox)
         except SandboxError as error:
             attempt.facts |= {"phase": "setup", "ended_by": "exception"}
             attempt.facts |= {
@@ -112,6 +110,22 @@ async def _prepare(attempt: Attempt, task: Task, step: StepSpec) -> bool:
     return True
 
 
+async def open_step(task: Task, step: StepSpec, box: Sandbox) -> None:
+    """Put a step's files into the box, run its set-up and wait until it is healthy.
+
+    Raises:
+        SandboxError: it does not get there (``setup_failed``, or the box's own failure).
+    """
+    source = task.root / "steps" / step.name / "workdir"
+    workdir = task.spec.container.workdir if task.spec.container else "/app"
+    if source.is_dir():
+        await box.upload(source, workdir)
+    if (source / "setup.sh").is_file():
+        await _set_up(box, f"{workdir}/setup.sh", task.spec.budget.setup_s)
+    if step.healthcheck is not None:
+        await until_healthy(box, step.healthcheck, task.spec.budget.setup_s)
+
+
 async def _set_up(box: Sandbox, script: str, budget_s: float) -> None:
     result = await box.exec(["/bin/sh", script], timeout_s=budget_s)
     await box.exec(["rm", "-f", script], user="root")
@@ -120,6 +134,11 @@ async def _set_up(box: Sandbox, script: str, budget_s: float) -> None:
         raise SandboxError(
             f"the step's set-up ended with {result.exit_code}: {said}", code="setup_failed", where=box.id
         )
+
+
+def passes_gate(step: StepSpec, verdict: Verdict) -> bool:
+    """What a step's verifier said lets the next step begin."""
+    return verdict.reward is not None and _passes(step, {"reward": verdict.reward, "rewards": verdict.rewards})
 
 
 def _passes(step: StepSpec, scored: dict[str, Any]) -> bool:

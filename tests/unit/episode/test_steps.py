@@ -112,3 +112,14 @@ async def test_a_broken_verifier_of_one_step_leaves_no_reward(tmp_path: Path) ->
     (tmp_path / "steps/two/tests/test.sh").write_text("#!/bin/sh\nexit 1\n")
     record, _ = await run(task, OracleAgent())
     assert (record.outcome.outcome_class, record.outcome.reward) == ("infra_failure", None)
+
+
+async def test_what_judged_a_step_in_the_agents_own_box_is_gone_when_the_next_begins(tmp_path: Path) -> None:
+    task = stepped(tmp_path)
+    shared = task.spec.verifier.model_copy(update={"mode": "shared"})
+    task = task.model_copy(update={"spec": task.spec.model_copy(update={"verifier": shared})})
+    looks = b"#!/bin/sh\necho 1 > /app/total.txt; ls /tests /logs/verifier >> /app/seen.txt; cat /app/seen.txt\n"
+    record, _ = await run(task, ScriptAgent(looks))
+    assert record.outcome.rewards == {"reward": 0.5, "one": 1.0, "two": 0.0}
+    assert "test.sh" not in record.turns[1].observation
+    assert "reward.txt" not in record.turns[1].observation
