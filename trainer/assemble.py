@@ -32,6 +32,7 @@ from trainer.engines.token_policy import Sampling, TokenPolicy
 from trainer.group import CompleteGroup, Member
 from trainer.learner_thread import LOOP_STATE, Learner, LearnerThread
 from trainer.ledger import Ledger
+from trainer.look_ahead import LookAhead
 from trainer.model_folder import origin
 from trainer.models import resolve_model
 from trainer.parts import Parts
@@ -85,12 +86,12 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         policy, _ = await told(starting, say, lambda: "still starting")
         say("engine and learner are up")
         closing.push_async_callback(policy.close)
-        kinds = await build_images(tasks, ConversationAgent(policy), provider, say=say)
-        warming = asyncio.create_task(keep_warm(kinds, provider, boxes=config.group_size, say=say), name="warm boxes")
-        closing.push_async_callback(_cancelled, warming)
+        needs = await build_images(tasks, ConversationAgent(policy), provider, say=say)
         sampler = await asyncio.to_thread(
             partial(task_set.sampler, registry, tasks, lineage=policy.id.lineage, seed=config.seed)
         )
+        moved = asyncio.Event()
+        draws = LookAhead(sampler, depth=config.groups_per_step, moved=moved.set)
         uploader = Uploader(partial(registry.append, run=run.path.name), warn=say)
         uploading = asyncio.create_task(uploader.serve(), name="uploader")
         closing.push_async_callback(_finish_upload, uploader, uploading)
@@ -102,11 +103,16 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
             learner=learner,
             activity=activity,
             sampler=sampler,
+            draws=draws,
             provider=provider,
             uploader=uploader,
         )
         parts.say = say
         await start_parts(parts, tasks)
+        warming = keep_warm(
+            needs, provider, upcoming=lambda: draws.upcoming, members=config.group_size, moved=moved, say=say
+        )
+        closing.push_async_callback(_cancelled, asyncio.create_task(warming, name="warm boxes"))
         yield parts
 
 
@@ -119,6 +125,7 @@ def _rooms(
     learner: LearnerThread,
     activity: Activity,
     sampler: Sampler,
+    draws: LookAhead,
     provider: SandboxProvider,
     uploader: Uploader,
 ) -> Parts:
@@ -138,7 +145,7 @@ def _rooms(
     probe = Probe([tuple(policy.chat.plain(text)) for text in PROBE_TEXTS], learner.score)
     publisher = WeightPublisher(policy.rotation, probe, learner.write, version=origin(model_dir)[1])
     dispatcher = Dispatcher(
-        draw=sampler.draw,
+        draw=draws.draw,
         run=_episode_runner(policy, provider, activity),
         pool=pool,
         ledger=ledger,
@@ -159,7 +166,7 @@ def _rooms(
         pool=pool,
         ledger=ledger,
         activity=activity,
-        sampler=sampler,
+        draws=draws,
         model_dir=model_dir,
         steps=config.steps,
         groups_per_step=config.groups_per_step,
@@ -181,14 +188,14 @@ async def start_parts(parts: Parts, tasks: Sequence[Task]) -> None:
         return
     newest = checkpoint.newest(parts.run.checkpoints)
     if newest is None:
-        state = beginning(version=parts.publisher.version, sampler=parts.sampler.state())
+        state = beginning(version=parts.publisher.version, sampler=parts.draws.state())
     else:
         state = LoopState.model_validate_json((newest / LOOP_STATE).read_text(encoding="utf-8"))
         await parts.learner.load(newest)
         parts.publisher.version = state.version - 1
         await parts.publisher.publish()  # the engine started from the model's folder
     recovered = recover(state, parts.ledger.records(), {task.digests.task: task for task in tasks})
-    parts.sampler.restore(state.sampler)
+    parts.draws.restore(state.sampler)
     parts.dispatcher.restore(state, recovered)
     parts.first_step = state.step + 1
     parts.run.forget_after(state.step)

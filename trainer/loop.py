@@ -146,7 +146,7 @@ def loop_state(parts: Parts, step: int) -> LoopState:
         rejected=dict(counts.rejected),
         pool=tuple(describe(group) for group in parts.pool.ready),
         in_flight=tuple(describe_draw(draw) for draw in parts.dispatcher.running),
-        sampler=parts.sampler.state(),
+        sampler=parts.draws.state(),
     )
 
 

@@ -21,7 +21,7 @@ from trainer.weights import WeightPublisher
 
 
 class Draws(Protocol):
-    """Which task comes next; its state is part of a checkpoint. `trainer.sampler.Sampler` is one."""
+    """Which task comes next; its state is part of a checkpoint. `trainer.look_ahead.LookAhead` is one."""
 
     def draw(self) -> Task: ...
     def state(self) -> dict[str, Any]: ...
@@ -44,7 +44,7 @@ class Parts:
     pool: Pool
     ledger: Ledger
     activity: Activity
-    sampler: Draws
+    draws: Draws
     model_dir: Path
     steps: int
     groups_per_step: int

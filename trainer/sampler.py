@@ -70,6 +70,10 @@ class Sampler:
         self._draws += 1
         return self._tasks[digest]
 
+    def task(self, task_digest: str) -> Task:
+        """One of the tasks, by its digest."""
+        return self._tasks[task_digest]
+
     def observe(self, task_digest: str, *, passed: int, graded: int) -> None:
         """A group's graded episodes; ungraded ones are no evidence. A task of another set is ignored."""
         if task_digest not in self._evidence or not graded:

@@ -157,7 +157,7 @@ async def fake_run(
         pool=pool,
         ledger=ledger,
         activity=activity,
-        sampler=sampler,
+        draws=sampler,
         model_dir=folder,
         steps=steps,
         groups_per_step=2,
