@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Table, insert, text
+from sqlalchemy.orm import Session
 
 from envsdk.digest import canonical, sha256_hex
 from envsdk.episode.record import PolicyId
 from registry.db import Base, Item, ItemTag, Lineage, Outcome, Policy, Standing, StandingTag, Tag
 from registry.derive.fold import standing_values
+from registry.derive.tallies import recount
 from registry.local import LocalRegistry
 from registry.saturation.posterior import interval
 from registry.saturation.states import Track, step
@@ -90,6 +92,9 @@ def fill(registry: LocalRegistry, tasks: int, *, outcomes: int = OUTCOMES) -> No
             _draw(connection, tasks, outcomes)
             with _indexed_at_the_end(connection, Item, ItemTag, Standing, StandingTag, Outcome):
                 _fill(connection, tasks, outcomes, _DIALECTS[connection.dialect.name])
+            with Session(connection, join_transaction_mode="create_savepoint") as session:
+                recount(session)
+                session.commit()
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("ANALYZE" if sqlite else "VACUUM ANALYZE"))
     engine.dispose()
@@ -97,7 +102,8 @@ def fill(registry: LocalRegistry, tasks: int, *, outcomes: int = OUTCOMES) -> No
 
 def _names(connection: Connection, tasks: int) -> None:
     identity = _POLICY.model_dump(mode="json")
-    connection.execute(insert(Lineage).values(id=LINEAGE, name="small", is_reference=True, created_at=0.0))
+    uncounted = {"episodes": 0, "graded": 0}
+    connection.execute(insert(Lineage).values(id=LINEAGE, name="small", is_reference=True, created_at=0.0, **uncounted))
     key = sha256_hex(canonical(identity))
     connection.execute(insert(Policy).values(id=1, key=key, lineage_id=1, model=_POLICY.model, identity=identity))
     names = [("tag", name, int(tasks * share)) for name, share in SHARES.items()]

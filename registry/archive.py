@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,16 @@ from registry.db import (
 from registry.db.engine import Database
 from registry.derive.rebuild import Rebuilt, rebuild
 
-FORMAT = 1
+FORMAT = 2
+_ADDED: dict[str, dict[str, Any]] = {
+    "lineage": {"episodes": 0, "graded": 0, "newest_version": None, "last_at": None},
+    "run": {
+        **dict.fromkeys(("successes", "failures", "infra_failures", "unknown", "graded"), 0),
+        "reward_sum": 0.0,
+    },
+    "proposal": {"decided_by": "", "decided_at": None},
+}
+"""Columns that an archive of format 1 lacks. What of them is derived is rebuilt."""
 PRIMARY: tuple[type[Base], ...] = (
     Lineage,
     Item,
@@ -106,8 +115,9 @@ def import_archive(
     """
     with _as_bad_archive(source):
         head = json.loads((source / "archive.json").read_text(encoding="utf-8"))
-        if head["format"] != FORMAT:
+        if head["format"] not in (1, FORMAT):
             raise UsageError(f"the archive has format {head['format']!r}", code="bad_archive", where=str(source))
+        added = _ADDED if head["format"] == 1 else {}
         paths = sorted((source / "blobs").iterdir())
     for path in paths:
         if blobs.put(path.read_bytes()) != path.name:
@@ -120,7 +130,7 @@ def import_archive(
         for model in PRIMARY:
             path = source / "tables" / f"{model.__tablename__}.jsonl"
             with _as_bad_archive(path):
-                count = _read_table(session, model, path)
+                count = _read_table(session, model, path, added=added.get(model.__tablename__, {}))
             heard(model.__tablename__, count)
             total += count
         if total != head["rows"]:
@@ -193,12 +203,13 @@ def _as_json(value: Any) -> Any:
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
-def _read_table(session: Session, model: type[Base], path: Path) -> int:
+def _read_table(session: Session, model: type[Base], path: Path, *, added: Mapping[str, Any]) -> int:
     binary = {column.name for column in model.__table__.c if isinstance(column.type, LargeBinary)}
     columns = set(model.__table__.c.keys())
     count = 0
     for rows in _row_batches(path):
         for row in rows:
+            row.update(added)
             if set(row) != columns:
                 raise ValueError(f"a row holds the columns {', '.join(sorted(set(row) ^ columns))} or lacks them")
             for name in binary:

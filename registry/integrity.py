@@ -15,6 +15,7 @@ from envsdk.digest import digest_rows
 from envsdk.errors import StoreError
 from registry.blobs import BlobStore
 from registry.db import Item, ItemTag, Lineage, Outcome, Package, SetRevision, Standing, StandingTag, TaskSet
+from registry.derive.tallies import stale
 from registry.query.words import indexed_items
 from registry.revisions import revision_entries, set_digest
 
@@ -37,6 +38,7 @@ def look(session: Session, blobs: BlobStore, *, deep: bool = False) -> Iterator[
     yield from _packages(session, blobs, deep=deep)
     yield from _standings(session)
     yield from _tags(session)
+    yield from _tallies(session)
     yield from _words(session)
     yield from _sets(session)
 
@@ -117,6 +119,11 @@ def _tags(session: Session) -> Iterator[Finding]:
     for row in session.execute(stale):
         where = f"item {row.item_id}, lineage {row.lineage_id}"
         yield Finding("index_stale", where, "the query index differs from the standing", "rebuild")
+
+
+def _tallies(session: Session) -> Iterator[Finding]:
+    for kind, name in stale(session):
+        yield Finding("tally_stale", f"{kind} {name}", "its counts are not those of its outcomes", "rebuild")
 
 
 def _words(session: Session) -> Iterator[Finding]:

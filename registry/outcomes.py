@@ -31,6 +31,7 @@ from registry.db.engine import Database
 from registry.derive.events import OutcomeEvent
 from registry.derive.fold import chunks, fold
 from registry.derive.lineages import ensure_lineage, lineage_name
+from registry.derive.tallies import count_in
 
 _T = TypeVar("_T")
 BATCH = 5_000
@@ -183,6 +184,7 @@ def _append_batch(session: Session, records: Sequence[EpisodeRecord], *, names: 
         episodes.append({"episode_id": record.episode_id, "record": packed(record)})
     insert_rows(session, Outcome.__table__, rows)
     insert_rows(session, Episode.__table__, episodes)
+    count_in(session, rows)
     fold(session, events)
     return AppendResult(len(rows), duplicate, tuple(rejected))
 

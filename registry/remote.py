@@ -48,7 +48,7 @@ class RemoteRegistry:
 
     Args:
         url: where it is.
-        token: a bearer token; needed for writing only.
+        token: a bearer token; needed for writing, and for reading where the server is private.
         transport: what sends requests, for tests.
 
     Raises:

@@ -1,7 +1,7 @@
 """Bearer tokens with scopes: shown once, kept as a hash, compared in constant time.
 
 256 random bits need no slow hash. Scopes: ``push`` (tasks and reports), ``outcomes``, ``sets`` (pin, refresh, saved
-queries), ``jobs``.
+queries), ``jobs``; ``read`` lets its holder change nothing. Any token reads where reading needs one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from envsdk.errors import UsageError
 from registry.db import Token
 from registry.query.errors import suggestion
 
-SCOPES = ("push", "outcomes", "sets", "jobs")
+SCOPES = ("push", "outcomes", "sets", "jobs", "read")
 _PREFIX = 12
 
 
@@ -31,6 +31,18 @@ class NewToken:
     secret: str
     prefix: str
     scopes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whoever shows a good token, and what it may do."""
+
+    name: str
+    prefix: str
+    scopes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +81,13 @@ def create_token(session: Session, name: str, *, scopes: Sequence[str], days: fl
     return NewToken(secret, secret[:_PREFIX], tuple(sorted(set(scopes))))
 
 
-def scopes_of(session: Session, secret: str) -> tuple[str, ...] | None:
-    """What a token may do; `None` where it is unknown, expired or revoked."""
+def holder_of(session: Session, secret: str) -> Holder | None:
+    """Whose token it is; `None` where it is unknown, expired or revoked."""
     digest = _digest(secret)
     now = time.time()
     for row in session.scalars(select(Token).where(Token.prefix == secret[:_PREFIX])):
         if hmac.compare_digest(row.digest, digest) and _state(row, now) == "active":
-            return tuple(row.scopes.split())
+            return Holder(row.name, row.prefix, tuple(row.scopes.split()))
     return None
 
 

@@ -1,8 +1,8 @@
 """The JSON API under ``/api``: what `registry.client` speaks over HTTP.
 
-Reading is open; writing needs a bearer token with the scope of what it does. Writes are idempotent: tasks by content,
-outcomes by episode id, sets by digest, jobs by the header ``Idempotency-Key``. Answers are the envelope that commands
-print.
+Reading is open, unless the server is private; writing needs a bearer token with the scope of what it does. Writes
+are idempotent: tasks by content, outcomes by episode id, sets by digest, jobs by the header ``Idempotency-Key``.
+Answers are the envelope that commands print.
 """
 
 from fastapi import APIRouter

@@ -1,4 +1,4 @@
-"""Who may write, how often, and how much at once."""
+"""Who may read and write, how often, and how much at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from limits.strategies import MovingWindowRateLimiter
 
 from envsdk.errors import UsageError
 from registry.local import LocalRegistry
-from registry.tokens import scopes_of
+from registry.tokens import Holder, holder_of
 
 WRITES_A_MINUTE = 600
 FAILURES_A_MINUTE = 30
@@ -31,7 +31,7 @@ class Guard:
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
 
     def may(self, scope: str, *, bounded: bool = True) -> DependsOn:
-        """A dependency that lets a request through whose token has ``scope``.
+        """A dependency that lets a request through whose token has ``scope``; its value is the token's `Holder`.
 
         ``bounded``: the body must be announced, and at most 64 MiB; streams are bounded by who reads them.
         """
@@ -39,50 +39,57 @@ class Guard:
         def check(
             request: Request,
             credentials: HTTPAuthorizationCredentials | None = Security(_BEARER),  # noqa: B008
-        ) -> None:
+        ) -> Holder:
             if credentials is None:
                 raise UsageError(
                     "writing needs a token",
                     code="token_required",
                     hint="send `Authorization: Bearer TOKEN`; `envsdk registry token create` makes one",
                 )
-            self.admit(request.client.host if request.client else "unknown", credentials.credentials, scope)
+            holder = self.admit(host_of(request), credentials.credentials, scope)
             if bounded:
                 _check_size(request)
+            return holder
 
-        checked: Callable[..., None] = check
+        checked: Callable[..., Holder] = check
         dependency: DependsOn = Depends(checked)
         return dependency
 
-    def admit(self, host: str, secret: str, scope: str) -> None:
-        """Let a token of ``host`` do what ``scope`` names, and count it.
+    def admit(self, host: str, secret: str, scope: str) -> Holder:
+        """Let a token of ``host`` do what ``scope`` names, and count it; whose it is.
 
         Raises:
             UsageError: the token is not good (``token_required``), lacks the scope (``token_scope``), or asks too
                 often (``rate_limited``).
         """
-        scopes = self.scopes(host, secret)
-        if scope not in scopes:
+        holder = self.holder(host, secret)
+        if scope not in holder.scopes:
             raise UsageError(
-                f"the token lacks the scope {scope!r}", code="token_scope", hint=f"it has: {', '.join(scopes)}"
+                f"the token lacks the scope {scope!r}", code="token_scope", hint=f"it has: {', '.join(holder.scopes)}"
             )
         if not self._limiter.hit(RateLimitItemPerMinute(WRITES_A_MINUTE), "writes", secret):
             raise _too_many()
+        return holder
 
-    def scopes(self, host: str, secret: str) -> tuple[str, ...]:
-        """What a token may do. Raises as `admit` does; wrong guesses of a host are counted and bounded."""
+    def holder(self, host: str, secret: str) -> Holder:
+        """Whose token it is. Raises as `admit` does; wrong guesses of a host are counted and bounded."""
         if not self._limiter.test(RateLimitItemPerMinute(FAILURES_A_MINUTE), "failures", host):
             raise _too_many()
         with self._registry.database.reading() as session:
-            scopes = scopes_of(session, secret)
-        if scopes is None:
+            holder = holder_of(session, secret)
+        if holder is None:
             self._limiter.hit(RateLimitItemPerMinute(FAILURES_A_MINUTE), "failures", host)
             raise UsageError(
                 "the token is unknown, expired or revoked",
                 code="token_required",
                 hint="`envsdk registry token create` makes one",
             )
-        return scopes
+        return holder
+
+
+def host_of(request: Request) -> str:
+    """Where a request comes from, for counting wrong guesses."""
+    return request.client.host if request.client else "unknown"
 
 
 def _too_many() -> UsageError:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envsdk.cli.envelope import INTERRUPTED, failure, success
+from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, emit
-from envsdk.errors import EnvsdkError
+from envsdk.errors import EnvsdkError, Interruption
 from registry.cli.options import RegistryOption, empty_query, plain, rate, table
 
 if TYPE_CHECKING:
@@ -153,9 +153,9 @@ def _report(campaign: Campaign, *, left_out: int, interrupted: bool, as_json: bo
     rows = [(item.slug, item.verdict, rate(item.mean, item.low, item.high, item.n)) for item in done]
     text = table(rows, head=("slug", "verdict", "pass rate"))
     if interrupted:
-        error = EnvsdkError("interrupted; what ended is kept", code="interrupted", hint="run it again to go on")
-        emit(failure(error, **keys), as_json=as_json, text=text)
-        raise typer.Exit(INTERRUPTED)
+        if not as_json:
+            typer.echo(text)
+        raise Interruption("interrupted; what ended is kept", hint="run it again to go on", result=keys)
     if nothing_graded:
         raise EnvsdkError(
             f"none of {campaign.episodes} episodes could be graded: {campaign.why_ungraded}",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
+import socket
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,16 +45,25 @@ def refresh(
     with open_local(registry) as opened:
         if publish is not None:
             with opened.database.writing() as session:
-                revision = publish_proposal(session, publish)
+                revision = publish_proposal(session, publish, by=_user())
                 result = {"proposal": publish, "revision": revision.number, "digest": revision.digest}
             emit(success(**result), as_json=as_json, text=f"published as revision {result['revision']}")
         elif dismiss is not None:
             with opened.database.writing() as session:
-                dismiss_proposal(session, dismiss)
+                dismiss_proposal(session, dismiss, by=_user())
             emit(success(proposal=dismiss), as_json=as_json, text=f"dismissed proposal {dismiss}")
         else:
             number, body = asyncio.run(_propose(opened, name, lineage, policy, sandbox))
             emit(success(proposal=number, **body), as_json=as_json, text=_text(number, body))
+
+
+def _user() -> str:
+    """Who runs the command, as far as the system says."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a user that has a number alone, as in many containers
+        name = f"user {os.getuid()}"
+    return f"{name} on {socket.gethostname()}"
 
 
 async def _propose(

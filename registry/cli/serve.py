@@ -22,9 +22,10 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8000,
     worker: Annotated[bool, typer.Option(help="Do background jobs beside it, in a process of their own.")] = True,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse every write, whatever its token.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Ask for a token to read, too; any scope reads.")] = False,
     registry: RegistryOption = None,
 ) -> None:
-    """Serve pages and API until interrupted. Reading is open; writing needs a token.
+    """Serve pages and API until interrupted. Reading is open, unless --private; writing needs a token.
 
     Example: envsdk registry serve --port 8000
     """
@@ -34,7 +35,7 @@ def serve(
 
     with open_local(registry) as opened, _listen(host, port) as listener:
         typer.echo(f"http://{host}:{listener.getsockname()[1]}/", err=True)
-        config = uvicorn.Config(create_app(opened, read_only=read_only), log_level="warning")
+        config = uvicorn.Config(create_app(opened, read_only=read_only, private=private), log_level="warning")
         with _worker(opened.url) if worker and not read_only else nullcontext():
             uvicorn.Server(config).run(sockets=[listener])
 

@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="Make, list and revoke tokens for w
 def create(
     name: Annotated[str, typer.Argument(help="Who or what it is for.")],
     *,
-    scope: Annotated[list[str], typer.Option(help="push, outcomes, sets or jobs; several allowed.")],
+    scope: Annotated[list[str], typer.Option(help="push, outcomes, sets, jobs or read; several allowed.")],
     days: Annotated[float | None, typer.Option(min=0, help="Days until it expires; else never.")] = None,
     registry: RegistryOption = None,
     as_json: JsonFlag = False,

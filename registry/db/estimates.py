@@ -13,7 +13,11 @@ from registry.db.base import Base, BigId, Id, JsonObject, UnixTime
 
 
 class Lineage(Base):
-    """A model and what was trained from it. The first one measured becomes the reference that pages show."""
+    """A model and what was trained from it. The first one measured becomes the reference that pages show.
+
+    ``episodes`` and ``graded`` count its outcomes; ``newest_version`` and ``last_at`` are the largest weight version
+    and starting time among them. All four are derived (`registry.derive.tallies`).
+    """
 
     __tablename__ = "lineage"
     __table_args__ = (UniqueConstraint("name"),)
@@ -22,6 +26,10 @@ class Lineage(Base):
     name: Mapped[str] = mapped_column(String(256))
     is_reference: Mapped[bool] = mapped_column(Boolean, default=False)
     created_at: Mapped[UnixTime]
+    episodes: Mapped[int] = mapped_column(BigId, default=0)
+    graded: Mapped[int] = mapped_column(BigId, default=0)
+    newest_version: Mapped[int | None]
+    last_at: Mapped[float | None]
 
 
 class Standing(Base):

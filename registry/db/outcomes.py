@@ -26,7 +26,11 @@ class Policy(Base):
 
 
 class Run(Base):
-    """A training or calibration run that sent outcomes."""
+    """A training or calibration run that sent outcomes.
+
+    How many of each class, how many graded, and the sum of the graded ones' rewards are derived
+    (`registry.derive.tallies`).
+    """
 
     __tablename__ = "run"
     __table_args__ = (UniqueConstraint("name"),)
@@ -34,6 +38,12 @@ class Run(Base):
     id: Mapped[Id]
     name: Mapped[str] = mapped_column(String(128))
     created_at: Mapped[UnixTime]
+    successes: Mapped[int] = mapped_column(BigId, default=0)
+    failures: Mapped[int] = mapped_column(BigId, default=0)
+    infra_failures: Mapped[int] = mapped_column(BigId, default=0)
+    unknown: Mapped[int] = mapped_column(BigId, default=0)
+    graded: Mapped[int] = mapped_column(BigId, default=0)
+    reward_sum: Mapped[float] = mapped_column(default=0.0)
 
 
 class Outcome(Base):

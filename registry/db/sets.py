@@ -69,7 +69,10 @@ class Retirement(Base):
 
 
 class Proposal(Base):
-    """A refresh proposed for a set: its diff with reasons, until somebody publishes or dismisses it."""
+    """A refresh proposed for a set: its diff with reasons, until somebody publishes or dismisses it.
+
+    ``decided_by`` names who did: a token, or the user of a command; empty where nobody has, or it was not yet kept.
+    """
 
     __tablename__ = "proposal"
     __table_args__ = (Index(None, "set_id", "id"),)
@@ -82,6 +85,8 @@ class Proposal(Base):
     body: Mapped[JsonObject]
     revision_id: Mapped[int | None] = mapped_column(BigId, ForeignKey("set_revision.id"))
     created_at: Mapped[UnixTime]
+    decided_by: Mapped[str] = mapped_column(String(200), default="")
+    decided_at: Mapped[float | None]
 
 
 class SavedQuery(Base):

@@ -20,6 +20,7 @@ from registry.db import (
     Policy,
     PriorRow,
     Retirement,
+    Run,
     Standing,
     StandingTag,
     StateChange,
@@ -27,6 +28,7 @@ from registry.db import (
 from registry.derive.events import Event, OutcomeEvent, PriorEvent, RetireEvent, report_event
 from registry.derive.fold import fold
 from registry.derive.lineages import fresh_standings
+from registry.derive.tallies import recount
 from registry.query.words import index_words
 
 _BATCH = 20_000
@@ -54,6 +56,7 @@ def rebuild(session: Session, *, heard: Callable[[int, int], None] = lambda _don
         session.execute(delete(table))
     session.execute(update(Item).values(verified="none", broken=False, flaky=False, ungraded_run=0))
     index_words(session)
+    recount(session)
     for lineage in session.scalars(select(Lineage.id).order_by(Lineage.id)).all():
         fresh_standings(session, lineage)
     batch: list[Event] = []
@@ -138,6 +141,11 @@ def _retirements(session: Session) -> Iterator[_Keyed]:
         yield (row.position, 3, row.id), event
 
 
+_LINEAGE_TALLIES = ("id", "episodes", "graded", "newest_version", "last_at")
+_RUN_TALLIES = ("id", "successes", "failures", "infra_failures", "unknown", "graded")
+"""Counts alone: the sum of rewards depends on the order of adding in its last digits."""
+
+
 def derived_digest(session: Session) -> str:
     """A digest of every derived row but the order of audit lines within one event, for comparing two states."""
     found = hashlib.sha256()
@@ -148,7 +156,9 @@ def derived_digest(session: Session) -> str:
     changes = select(*columns).order_by(
         StateChange.position, StateChange.item_id, StateChange.lineage_id, StateChange.before, StateChange.after
     )
-    for statement in (flags, standings, tags, changes):
+    lineages = select(*(Lineage.__table__.c[name] for name in _LINEAGE_TALLIES)).order_by(Lineage.id)
+    runs = select(*(Run.__table__.c[name] for name in _RUN_TALLIES)).order_by(Run.id)
+    for statement in (flags, standings, tags, changes, lineages, runs):
         for row in session.execute(statement):
             found.update(json.dumps(list(row), sort_keys=True).encode())
     return found.hexdigest()

@@ -161,6 +161,7 @@ def store_proposal(session: Session, plan: Plan, body: Mapping[str, Any]) -> Pro
         body=dict(body),
         created_at=time.time(),
         revision_id=None,
+        decided_at=None,
     )
     session.add(proposal)
     session.flush()

@@ -16,8 +16,8 @@ from registry.refresh.proposal import latest_id
 from registry.revisions import add_revision, entries_of, set_digest
 
 
-def publish_proposal(session: Session, number: int) -> SetRevision:
-    """Make the proposal's revision. Must run in a write transaction.
+def publish_proposal(session: Session, number: int, *, by: str) -> SetRevision:
+    """Make the proposal's revision; ``by`` says who decided so. Must run in a write transaction.
 
     Raises:
         UsageError: there is no such open proposal, or the set has a newer revision than it speaks of
@@ -51,13 +51,21 @@ def publish_proposal(session: Session, number: int) -> SetRevision:
         note={"proposal": number} | {key: body[key] for key in ("policy", "retire", "add", "not_replaced")},
     )
     _retire(session, proposal, revision, body["retire"])
-    proposal.state, proposal.revision_id = "published", revision.id
+    proposal.revision_id = revision.id
+    _decide(proposal, "published", by)
     return revision
 
 
-def dismiss_proposal(session: Session, number: int) -> None:
-    """Close a proposal without doing it. Raises as `publish_proposal` does."""
-    _open_proposal(session, number).state = "dismissed"
+def dismiss_proposal(session: Session, number: int, *, by: str) -> None:
+    """Close a proposal without doing it; ``by`` says who decided so. Raises as `publish_proposal` does."""
+    _decide(_open_proposal(session, number), "dismissed", by)
+
+
+def _decide(proposal: Proposal, state: str, by: str) -> None:
+    proposal.state, proposal.decided_by, proposal.decided_at = state, by[:_NAME], time.time()
+
+
+_NAME: int = Proposal.__table__.c.decided_by.type.length  # type: ignore[attr-defined]
 
 
 def _open_proposal(session: Session, number: int) -> Proposal:

@@ -35,6 +35,7 @@ from registry.web.pages import (
     task,
     tasks,
 )
+from registry.web.private import TokenToRead
 from registry.web.security import SecurityHeaders
 from registry.web.watch import Counts, Watched
 
@@ -43,17 +44,26 @@ _STATIC = Path(__file__).parent / "static"
 _READ = (suggest, embeds, feed, listing, comparison, tasks, task, digest, episode, revision, families, policies, runs)
 
 
-def create_app(registry: LocalRegistry, *, read_only: bool = False) -> FastAPI:
-    """The application over an open registry; whoever opened it closes it. ``read_only`` refuses every write."""
+def create_app(registry: LocalRegistry, *, read_only: bool = False, private: bool = False) -> FastAPI:
+    """The application over an open registry; whoever opened it closes it.
+
+    Args:
+        registry: an open database.
+        read_only: refuse every write.
+        private: let nobody read without a token.
+    """
     app = FastAPI(title="Task registry", docs_url=None, redoc_url=None, openapi_url="/api/openapi.json")
     counts = Counts()
+    guard = Guard(registry)
+    if private:
+        app.add_middleware(TokenToRead, guard=guard)
     app.add_middleware(SecurityHeaders, read_only=read_only)
     app.add_middleware(Watched, counts=counts)  # the last added is the outermost
     add_error_pages(app)
-    guard = Guard(registry)
     for page in _READ:
         app.include_router(page.routes(registry), tags=["pages"])
-    for form in (sets, refresh, proposal, jobs, sign_in):
+    app.include_router(sign_in.routes(guard, private=private), tags=["pages"])
+    for form in (sets, refresh, proposal, jobs):
         app.include_router(form.routes(registry, guard), tags=["pages"])
     app.include_router(api_router(registry, guard))
     app.include_router(api.routes(app))

@@ -7,6 +7,7 @@ site. Programs have no use for forms: the API takes their token in a header.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from fastapi import APIRouter
@@ -15,12 +16,23 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from envsdk.errors import UsageError
-from registry.api.guard import Guard
+from registry.api.guard import Guard, host_of
+from registry.tokens import Holder
 from registry.web.session import own_path, token_of
 
 MAX_BYTES = 64 << 10
-Fields = Mapping[str, str]
-Act = Callable[[Request, Fields], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A form that may be acted on: its request, its fields, and whose token it came with."""
+
+    request: Request
+    fields: Mapping[str, str]
+    holder: Holder
+
+
+Act = Callable[[Sent], str]
 
 
 def add_form(router: APIRouter, path: str, guard: Guard, *, scope: str, act: Act) -> None:
@@ -31,9 +43,9 @@ def add_form(router: APIRouter, path: str, guard: Guard, *, scope: str, act: Act
         secret = token_of(request)
         if not secret:
             return RedirectResponse(f"/sign-in?{urlencode({'next': came_from(request)})}", status_code=303)
-        await run_in_threadpool(guard.admit, _host(request), secret, scope)
-        fields = await read_fields(request)
-        return RedirectResponse(await run_in_threadpool(act, request, fields), status_code=303)
+        holder = await run_in_threadpool(guard.admit, host_of(request), secret, scope)
+        sent = Sent(request, await read_fields(request), holder)
+        return RedirectResponse(await run_in_threadpool(act, sent), status_code=303)
 
     router.add_api_route(path, submit, methods=["POST"], include_in_schema=False)
 
@@ -72,7 +84,3 @@ def came_from(request: Request) -> str:
     """The page of this site that holds the form."""
     page = urlsplit(request.headers.get("referer", ""))
     return own_path(f"{page.path}?{page.query}" if page.query else page.path)
-
-
-def _host(request: Request) -> str:
-    return request.client.host if request.client else "unknown"

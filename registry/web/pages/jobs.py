@@ -22,7 +22,7 @@ from registry.jobs import ENDED, JobView, cancel, enqueue, find_job, find_open, 
 from registry.local import LocalRegistry
 from registry.query import parse
 from registry.revisions import find_revision
-from registry.web.forms import Fields, add_form
+from registry.web.forms import Sent, add_form
 from registry.web.membership import shown_lineage
 from registry.web.render import add_page, tasks_url
 
@@ -45,12 +45,13 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
             job = find_job(session, int(number) if number.isascii() and number.isdigit() and len(number) < 16 else 0)
         return {"title": f"Job {job.id}", "job": _shown(job), "live": _is_live(job)}
 
-    def calibrate(_request: Request, fields: Fields) -> str:
-        q = fields.get("q", "")
+    def calibrate(sent: Sent) -> str:
+        q = sent.fields.get("q", "")
         parse(q)
-        return start("calibrate", {"q": q, "policy": _policy(fields)})
+        return start("calibrate", {"q": q, "policy": _policy(sent.fields)})
 
-    def refresh(_request: Request, fields: Fields) -> str:
+    def refresh(sent: Sent) -> str:
+        fields = sent.fields
         name = fields.get("set", "").strip()
         lineage = fields.get("lineage", "").strip()
         with registry.database.reading() as session:
@@ -66,9 +67,9 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
             job = find_open(session, kind, arguments) or enqueue(session, kind, arguments)
         return f"/jobs/{job.id}"
 
-    def stop(request: Request, _fields: Fields) -> str:
+    def stop(sent: Sent) -> str:
         with registry.database.writing() as session:
-            job = cancel(session, int(request.path_params["number"]))
+            job = cancel(session, int(sent.request.path_params["number"]))
         return f"/jobs/{job.id}"
 
     router = APIRouter()
@@ -80,7 +81,7 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
     return router
 
 
-def _policy(fields: Fields) -> str:
+def _policy(fields: Mapping[str, str]) -> str:
     policy = fields.get("policy", "").strip()
     if not policy:
         raise UsageError(

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 
-from registry.db import Lineage, Outcome, Standing
+from registry.db import Lineage
 from registry.local import LocalRegistry
+from registry.query.facets import status_counts
+from registry.saturation.states import STATUSES
 from registry.web.render import add_page
+
+MOST = 200
+MEASURED = STATUSES[2:]
+"""States of tasks that were tried: neither a draft nor merely checked."""
 
 
 def routes(registry: LocalRegistry) -> APIRouter:
@@ -30,34 +36,16 @@ def routes(registry: LocalRegistry) -> APIRouter:
 
 
 def _policies(session: Session) -> list[dict[str, Any]]:
-    states: dict[int, dict[str, int]] = defaultdict(dict)
-    counted = select(Standing.lineage_id, Standing.status, func.count()).where(Standing.n > 0)
-    for lineage, status, number in session.execute(counted.group_by(Standing.lineage_id, Standing.status)):
-        states[lineage][status] = number
-    rows = session.execute(
-        select(
-            Lineage.id,
-            Lineage.name,
-            Lineage.is_reference,
-            func.count(Outcome.id),
-            func.count(Outcome.passed),
-            func.max(Outcome.weight_version),
-            func.max(Outcome.started_at),
-        )
-        .join(Outcome, Outcome.lineage_id == Lineage.id)
-        .where(Lineage.name != "")
-        .group_by(Lineage.id, Lineage.name, Lineage.is_reference)
-        .order_by(Lineage.is_reference.desc(), Lineage.name)
-    )
+    measured = select(Lineage).where(Lineage.name != "", Lineage.episodes > 0)
     return [
         {
-            "lineage": name,
-            "reference": reference,
-            "episodes": episodes,
-            "graded": graded,
-            "newest_version": version,
-            "last_seen": last,
-            "tasks_by_state": states.get(number, {}),
+            "lineage": lineage.name,
+            "reference": lineage.is_reference,
+            "episodes": lineage.episodes,
+            "graded": lineage.graded,
+            "newest_version": lineage.newest_version,
+            "last_seen": lineage.last_at,
+            "tasks_by_state": [asdict(one) for one in status_counts(session, lineage.id) if one.status in MEASURED],
         }
-        for number, name, reference, episodes, graded, version, last in rows
+        for lineage in session.scalars(measured.order_by(Lineage.is_reference.desc(), Lineage.name).limit(MOST))
     ]

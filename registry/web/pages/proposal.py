@@ -16,7 +16,7 @@ from registry.db import Proposal, SetRevision, TaskSet
 from registry.local import LocalRegistry
 from registry.refresh.proposal import latest_id
 from registry.refresh.publish import dismiss_proposal, publish_proposal
-from registry.web.forms import Fields, add_form
+from registry.web.forms import Sent, add_form
 from registry.web.render import add_page
 
 
@@ -27,17 +27,17 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
         with registry.database.reading() as session:
             return _proposal(session, request.path_params["number"])
 
-    def publish(request: Request, _fields: Fields) -> str:
-        number = int(request.path_params["number"])
+    def publish(sent: Sent) -> str:
+        number = int(sent.request.path_params["number"])
         with registry.database.writing() as session:
-            revision = publish_proposal(session, number)
+            revision = publish_proposal(session, number, by=str(sent.holder))
             name = session.scalar(select(TaskSet.name).where(TaskSet.id == revision.set_id))
             return f"/sets/{name}/{revision.number}"
 
-    def dismiss(request: Request, _fields: Fields) -> str:
-        number = int(request.path_params["number"])
+    def dismiss(sent: Sent) -> str:
+        number = int(sent.request.path_params["number"])
         with registry.database.writing() as session:
-            dismiss_proposal(session, number)
+            dismiss_proposal(session, number, by=str(sent.holder))
         return f"/proposals/{number}"
 
     router = APIRouter()
@@ -64,6 +64,9 @@ def _proposal(session: Session, number: str) -> dict[str, Any]:
         "set": name,
         "revision": parent.number,
         "created_at": proposal.created_at,
+        "decided_at": proposal.decided_at,
+        "decided_by": proposal.decided_by,
+        "spent": body.get("spent", {}),
         "published_as": None if made is None else made.number,
         "stale": proposal.state == "open" and latest_id(session, proposal.set_id) != proposal.parent_id,
         **{key: body[key] for key in ("retire", "add", "not_replaced", "refused", "size_before", "size_after")},

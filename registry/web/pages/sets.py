@@ -15,7 +15,7 @@ from envsdk.errors import UsageError
 from registry.api.guard import Guard
 from registry.db import SetRevision, TaskSet
 from registry.local import LocalRegistry
-from registry.web.forms import Fields, add_form
+from registry.web.forms import Sent, add_form
 from registry.web.membership import shown_lineage, summaries
 from registry.web.render import add_page
 
@@ -31,11 +31,11 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
             lineage, policy = shown_lineage(session, "")
             return {"title": "Task sets", "lineage": policy, "sets": _sets(session, lineage)}
 
-    def pin(_request: Request, fields: Fields) -> str:
-        name = fields.get("name", "").strip()
+    def pin(sent: Sent) -> str:
+        name = sent.fields.get("name", "").strip()
         if not name:
             raise UsageError("a task set needs a name", code="bad_name", hint="use letters, digits, '-' and '.'")
-        revision = registry.resolve(fields.get("q", ""), name=name)
+        revision = registry.resolve(sent.fields.get("q", ""), name=name)
         if not revision.items:
             raise UsageError(
                 "no checked task matches the query", code="empty_set", hint="drafts and broken tasks enter no set"

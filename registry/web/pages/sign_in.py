@@ -8,8 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from envsdk.errors import UsageError
-from registry.api.guard import Guard
-from registry.local import LocalRegistry
+from registry.api.guard import Guard, host_of
 from registry.tokens import SCOPES
 from registry.web.forms import must_be_ours, read_fields
 from registry.web.render import html
@@ -20,21 +19,21 @@ _WHAT = {
     "outcomes": "send episodes",
     "sets": "pin sets, publish and dismiss refreshes",
     "jobs": "start and cancel calibrations and refreshes",
+    "read": "read, where that needs a token",
 }
 
 
-def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
-    """The page and its two forms. Nothing of it is kept by caches."""
-    del registry
+def routes(guard: Guard, *, private: bool) -> APIRouter:
+    """The page and its two forms; ``private``: reading needs a token too. Nothing of it is kept by caches."""
     router = APIRouter()
 
     def shown(request: Request, *, fault: UsageError | None = None, status: int = 200) -> Response:
         secret = token_of(request)
-        host = request.client.host if request.client else "unknown"
+        host = host_of(request)
         scopes: tuple[str, ...] | None = None
         if secret and fault is None:
             try:
-                scopes = guard.scopes(host, secret)
+                scopes = guard.holder(host, secret).scopes
             except UsageError as error:
                 fault = error
         view = {
@@ -42,6 +41,7 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
             "scopes": scopes,
             "known": [(scope, _WHAT[scope]) for scope in SCOPES],
             "fault": fault,
+            "private": private,
             "next": own_path(request.query_params.get("next", "")),
             "asked": "next" in request.query_params,
         }
@@ -58,9 +58,8 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
         must_be_ours(request)
         fields = await read_fields(request)
         secret = fields.get("token", "").strip()
-        host = request.client.host if request.client else "unknown"
         try:
-            await run_in_threadpool(guard.scopes, host, secret)
+            await run_in_threadpool(guard.holder, host_of(request), secret)
         except UsageError as error:
             return await run_in_threadpool(shown, request, fault=error, status=401)
         response = RedirectResponse(own_path(fields.get("next", "")), status_code=303)

@@ -99,7 +99,7 @@ def test_publishing_makes_a_new_revision_and_keeps_the_old(grown, families, make
     before = grown.revision("sums")
     number, body = propose(grown, families, make_report, tmp_path)
     with grown.database.writing() as session:
-        publish_proposal(session, number)
+        publish_proposal(session, number, by="me")
     after = grown.revision("sums")
     assert (after.revision, len(after.items), body["size_after"]) == (2, 6, 6)
     assert grown.revision("sums@1").items == before.items
@@ -108,14 +108,14 @@ def test_publishing_makes_a_new_revision_and_keeps_the_old(grown, families, make
 def test_the_retired_are_retired_for_that_policy(grown, families, make_report, tmp_path):
     number, _ = propose(grown, families, make_report, tmp_path)
     with grown.database.writing() as session:
-        publish_proposal(session, number)
+        publish_proposal(session, number, by="me")
     assert grown.query("status:retired").total == 5
 
 
 def test_a_retired_task_that_fails_again_comes_back(grown, families, make_report, make_record, tmp_path):
     number, body = propose(grown, families, make_report, tmp_path)
     with grown.database.writing() as session:
-        publish_proposal(session, number)
+        publish_proposal(session, number, by="me")
     one = body["retire"][0]
     task = grown.fetch(one["task_digest"], one["verifier_digest"], tmp_path / "again")
     grown.append([make_record(task, False) for _ in range(3)])
@@ -157,19 +157,31 @@ def test_a_proposal_about_an_older_revision_is_stale(grown, families, make_repor
     number, _ = propose(grown, families, make_report, tmp_path)
     other, _ = propose(grown, families, make_report, tmp_path)
     with grown.database.writing() as session:
-        publish_proposal(session, other)
+        publish_proposal(session, other, by="me")
     with pytest.raises(UsageError) as caught, grown.database.writing() as session:
-        publish_proposal(session, number)
+        publish_proposal(session, number, by="me")
     assert caught.value.code == "stale_proposal"
 
 
 def test_a_dismissed_proposal_cannot_be_published(grown, families, make_report, tmp_path):
     number, _ = propose(grown, families, make_report, tmp_path)
     with grown.database.writing() as session:
-        dismiss_proposal(session, number)
+        dismiss_proposal(session, number, by="me")
     with pytest.raises(UsageError) as caught, grown.database.writing() as session:
-        publish_proposal(session, number)
+        publish_proposal(session, number, by="me")
     assert caught.value.code == "closed_proposal"
+
+
+def test_who_decided_and_when_is_kept(grown, families, make_report, tmp_path):
+    first, _ = propose(grown, families, make_report, tmp_path)
+    second, _ = propose(grown, families, make_report, tmp_path / "second")
+    with grown.database.writing() as session:
+        dismiss_proposal(session, first, by="ann")
+        publish_proposal(session, second, by="b" * 300)
+    with grown.database.reading() as session:
+        kept = [session.get_one(Proposal, number) for number in (first, second)]
+        assert [(one.state, one.decided_by) for one in kept] == [("dismissed", "ann"), ("published", "b" * 200)]
+        assert all(one.decided_at >= one.created_at for one in kept)
 
 
 def test_where_nothing_is_worn_out_nothing_is_stored(registry, make_task, make_report, make_record, tmp_path):

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from envsdk.errors import UsageError
 from registry.db import Token
-from registry.tokens import SCOPES, create_token, list_tokens, revoke_token, scopes_of
+from registry.tokens import SCOPES, Holder, create_token, holder_of, list_tokens, revoke_token
 
 
 @pytest.fixture
@@ -18,7 +18,8 @@ def session(registry):
 
 def test_a_token_may_do_what_it_was_made_for(session):
     made = create_token(session, "ci", scopes=["push", "outcomes", "push"])
-    assert scopes_of(session, made.secret) == made.scopes == ("outcomes", "push")
+    assert holder_of(session, made.secret) == Holder("ci", made.prefix, ("outcomes", "push"))
+    assert made.scopes == ("outcomes", "push")
 
 
 def test_the_secret_is_kept_nowhere(session):
@@ -34,7 +35,7 @@ def test_the_secret_is_kept_nowhere(session):
 )
 def test_nearly_the_secret_is_not_the_secret(session, change):
     made = create_token(session, "ci", scopes=["push"])
-    assert scopes_of(session, change(made.secret)) is None
+    assert holder_of(session, change(made.secret)) is None
 
 
 def test_a_revoked_token_stops_and_the_other_goes_on(session):
@@ -42,21 +43,22 @@ def test_a_revoked_token_stops_and_the_other_goes_on(session):
     session.flush()
     revoke_token(session, first.prefix)
     session.flush()
-    assert (scopes_of(session, first.secret), scopes_of(session, second.secret)) == (None, ("push",))
+    assert holder_of(session, first.secret) is None
+    assert holder_of(session, second.secret) == Holder("b", second.prefix, ("push",))
     assert [(one.name, one.state) for one in list_tokens(session)] == [("a", "revoked"), ("b", "active")]
 
 
 def test_an_expired_token_stops(session):
     made = create_token(session, "ci", scopes=["push"], days=0.0)
     session.flush()
-    assert scopes_of(session, made.secret) is None
+    assert holder_of(session, made.secret) is None
     assert [one.state for one in list_tokens(session)] == ["expired"]
 
 
 def test_a_token_for_days_to_come_goes_on(session):
     made = create_token(session, "ci", scopes=["push"], days=1.0)
     session.flush()
-    assert scopes_of(session, made.secret) == ("push",)
+    assert holder_of(session, made.secret) == Holder("ci", made.prefix, ("push",))
 
 
 def test_a_scope_that_is_none_is_refused_with_the_nearest(session):

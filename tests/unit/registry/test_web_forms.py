@@ -251,6 +251,15 @@ def test_publishing_leads_to_the_new_revision_which_tells_its_reasons(site: Test
     assert site.get(f"/proposals/{proposal}.json").json()["published_as"] == 2
 
 
+@pytest.mark.parametrize("how", ["publish", "dismiss"])
+def test_a_proposal_says_whose_token_decided_on_it(site: TestClient, sign_in, proposal: int, how: str) -> None:
+    prefix = sign_in("sets")
+    site.post(f"/proposals/{proposal}/{how}")
+    assert f"by someone ({prefix})" in site.get(f"/proposals/{proposal}").text
+    twin = site.get(f"/proposals/{proposal}.json").json()
+    assert (twin["decided_by"], twin["decided_at"] >= twin["created_at"]) == (f"someone ({prefix})", True)
+
+
 def test_a_proposal_is_published_once(site: TestClient, sign_in, proposal: int) -> None:
     sign_in("sets")
 
