@@ -16,21 +16,13 @@ import json
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import Any
 
-from envsdk.errors import PrerequisiteError, SandboxError
-from envsdk.sandboxes.door import open_door
-from envsdk.sandboxes.kept import KeptSandbox
+from envsdk.episode.mcp_session import Connection, connect
 from envsdk.sandboxes.services import ServiceGroup
-from envsdk.spec.model import McpServer, Task
-
-if TYPE_CHECKING:
-    from mcp import ClientSession
+from envsdk.spec.model import Task
 
 CALL = re.compile(r"<tool_call>(?P<call>.*?)(?:</tool_call>|\Z)", re.DOTALL)
-CALL_S = 60.0
-_CONNECT_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +32,7 @@ class Tool:
     name: str
     description: str
     schema: dict[str, Any]
-    session: ClientSession
+    connection: Connection
     server_name: str
 
 
@@ -101,18 +93,16 @@ async def _called(tool: Tool, arguments: dict[str, Any]) -> Call:
     from mcp import MCPError
 
     try:
-        result = await tool.session.call_tool(tool.server_name, arguments, read_timeout_seconds=CALL_S)
+        result = await tool.connection.call(tool.server_name, arguments)
     except MCPError as error:
         return Call(str(error), is_fit=True, failed=True)
-    except Exception as error:  # the client's transports raise what their libraries raise
-        raise SandboxError(f"the server of tool {tool.name} is gone: {error}", code="mcp_lost") from error
     parts = [getattr(part, "text", None) or f"[{part.type}]" for part in result.content]
     return Call("\n".join(parts), is_fit=True, failed=bool(result.is_error))
 
 
 @contextlib.asynccontextmanager
 async def open_toolbox(task: Task, services: ServiceGroup | None) -> AsyncIterator[Toolbox]:
-    """The task's tools, connected. To be entered and left by one and the same asyncio task.
+    """The task's tools, connected.
 
     Raises:
         PrerequisiteError: a server is not one that can be reached (``mcp_unsupported``), or the package is missing.
@@ -122,80 +112,8 @@ async def open_toolbox(task: Task, services: ServiceGroup | None) -> AsyncIterat
     async with contextlib.AsyncExitStack() as open_ones:
         box = Toolbox()
         for server in servers:
-            session, listed = await open_ones.enter_async_context(_session(server, task, services))
-            for tool in listed:
+            connection = await open_ones.enter_async_context(connect(server, task, services))
+            for tool in connection.listed:
                 name = tool.name if tool.name not in box.tools else f"{server.name}.{tool.name}"
-                box.tools[name] = Tool(name, tool.description or "", dict(tool.input_schema), session, tool.name)
+                box.tools[name] = Tool(name, tool.description or "", dict(tool.input_schema), connection, tool.name)
         yield box
-
-
-@contextlib.asynccontextmanager
-async def _session(
-    server: McpServer, task: Task, services: ServiceGroup | None
-) -> AsyncIterator[tuple[ClientSession, list[Any]]]:
-    """A server's session, and what it lists."""
-    service, port = _place(server, task)
-    try:
-        import httpx2
-        from mcp import ClientSession
-        from mcp.client.sse import sse_client
-        from mcp.client.streamable_http import streamable_http_client
-    except ModuleNotFoundError as error:
-        raise PrerequisiteError(
-            f"MCP server {server.name!r} needs the module {error.name}",
-            code="extra_missing",
-            hint="pip install 'envsdk[mcp]'",
-            where=task.slug,
-        ) from error
-    assert services is not None
-    inside = services.sandbox(service)
-    assert isinstance(inside, KeptSandbox)
-    open_ones = contextlib.AsyncExitStack()
-    try:
-        door = await open_ones.enter_async_context(open_door(inside, port))
-
-        def client(headers: Any = None, timeout: Any = None, auth: Any = None) -> httpx2.AsyncClient:
-            transport = httpx2.AsyncHTTPTransport(uds=str(door))
-            return httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout or CALL_S, auth=auth)
-
-        try:
-            if server.transport == "sse":
-                way: Any = sse_client(str(server.url), headers=dict(server.headers), httpx_client_factory=client)
-            else:
-                http = await open_ones.enter_async_context(client(dict(server.headers)))
-                way = streamable_http_client(str(server.url), http_client=http)
-            streams = await open_ones.enter_async_context(way)
-            session = ClientSession(streams[0], streams[1], read_timeout_seconds=_CONNECT_S)
-            await open_ones.enter_async_context(session)
-            await session.initialize()
-            listed = (await session.list_tools()).tools
-        except Exception as error:  # the client's transports raise what their libraries raise
-            raise SandboxError(
-                f"MCP server {server.name!r} at {server.url} does not answer: {_cause(error)}",
-                code="mcp_unreachable",
-                hint="give the service a health check, and look at its log",
-                where=task.slug,
-            ) from error
-        yield session, list(listed)
-    finally:
-        with contextlib.suppress(Exception):  # a server that is gone cannot be left in good order
-            await open_ones.aclose()
-
-
-def _cause(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"
-
-
-def _place(server: McpServer, task: Task) -> tuple[str, int]:
-    url = urlsplit(server.url or "")
-    names = {service.name for service in task.spec.services}
-    if server.transport == "stdio" or url.scheme != "http" or url.hostname not in names:
-        raise PrerequisiteError(
-            f"MCP server {server.name!r} is no service of the task's",
-            code="mcp_unsupported",
-            hint=f"declare a service that runs it, and url = http://SERVICE:PORT/PATH with one of: {', '.join(names)}",
-            where=task.slug,
-        )
-    return str(url.hostname), url.port or 80

@@ -81,7 +81,8 @@ async def test_a_tool_that_fails_is_an_answer_like_any_other(provider: SandboxPr
 
 async def test_a_server_that_is_gone_is_the_machinerys(provider: SandboxProvider, tmp_path: Path) -> None:
     record, _ = await play(provider, task_in(tmp_path), call("die"))
-    assert record.outcome.outcome_class in {"infra_failure", "unknown"}, record.facts
+    assert record.outcome.outcome_class == "infra_failure", record.facts
+    assert (record.facts["exception"]["kind"], record.facts["ended_by"]) == ("mcp_lost", "exception")
     assert record.outcome.reward is None
 
 
