@@ -16,8 +16,8 @@ HEAD = """# Error codes
 
 Every failure that is expected has a code that stays the same across versions, in the `errors` of `--json` and in the
 web API: `{"code", "message", "hint", "where"}`. The exit code tells the kind: 1 what was checked is bad, 2 usage, 3 a
-prerequisite is missing, 4 could not decide, or the machinery failed on the way; a code without one stands in reports
-only, and ends no command. `…` stands for the object at hand.
+prerequisite is missing, 4 could not decide, or the machinery failed on the way, 130 interrupted; a code without one
+stands in reports only, and ends no command. `…` stands for the object at hand.
 
 This page is written from the sources by `python docs/errors.py`.
 

@@ -8,7 +8,8 @@
     |-- VerifierError           a verifier gave no usable reward           (exit 4)
     |-- EngineError             the inference engine failed                (exit 4)
     |-- StoreError              a database, blob store or file failed      (exit 4)
-    `-- FaultyError             what was checked is bad                    (exit 1)
+    |-- FaultyError             what was checked is bad                    (exit 1)
+    `-- Interruption            the user stopped it                        (exit 130)
 
 Every error says what happened, to which object, and what to do. ``code`` is stable and documented in
 ``docs/reference/errors.md``; errors pickle, since episodes run in worker processes.
@@ -16,6 +17,7 @@ Every error says what happened, to which object, and what to do. ``code`` is sta
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
@@ -120,3 +122,22 @@ class FaultyError(EnvsdkError):
 
     default_code = "faulty"
     exit_code = 1
+
+
+class Interruption(EnvsdkError):
+    """The user stopped a command; ``result`` holds what it had come to, by the keys of its envelope."""
+
+    default_code = "interrupted"
+    exit_code = 130
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        result: Mapping[str, Any] | None = None,
+        code: str | None = None,
+        hint: str = "",
+        where: str = "",
+    ) -> None:
+        super().__init__(message, code=code, hint=hint, where=where)
+        self.result = dict(result or {})

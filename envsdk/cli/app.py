@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from typer.exceptions import TyperException
 
 from envsdk.cli.envelope import GOOD, INTERRUPTED, failure, render
 from envsdk.cli.streams import flush_result, use_lenient_streams
-from envsdk.errors import EnvsdkError, PrerequisiteError, UsageError
+from envsdk.errors import EnvsdkError, Interruption, PrerequisiteError, UsageError
 from envsdk.refusal import refusal
 
 
@@ -131,16 +132,15 @@ def _root(
 
 def run(args: Sequence[str]) -> int:
     """Run one command line and return its exit code. Nothing but `SystemExit` of a hard exit passes this edge."""
-    ours = list(args[: args.index("--")]) if "--" in args else list(args)
+    ours = _ours(args)
     debug = "--debug" in ours or bool(os.environ.get("ENVSDK_DEBUG"))
     rest = [arg for arg in ours if arg != "--debug"] + list(args[len(ours) :])
     called = next((arg for arg in ours if not arg.startswith("-")), None)
     try:
-        code = _exit_code(build_app(called)(args=rest, prog_name="envsdk", standalone_mode=False))
+        code = _exit_code(build_app(called)(args=rest or ["--help"], prog_name="envsdk", standalone_mode=False))
         flush_result()
     except KeyboardInterrupt:  # while a command is imported; later typer turns it into the exit code
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        code = INTERRUPTED
     except (EnvsdkError, TyperException, typer.Abort, OSError) as error:
         return _report(_as_ours(error), as_json="--json" in ours, debug=debug)
     except Exception as error:  # noqa: BLE001 - the edge: a bug becomes a code and a way to see its traceback
@@ -148,9 +148,17 @@ def run(args: Sequence[str]) -> int:
             f"{type(error).__name__}: {error}", code="internal_error", hint="run again with --debug and report it"
         )
         return _report(broken, as_json="--json" in ours, debug=debug)
-    if code == INTERRUPTED:
-        print("interrupted", file=sys.stderr)
-    return code
+    return interrupted(args) if code == INTERRUPTED else code
+
+
+def interrupted(args: Sequence[str]) -> int:
+    """Say that a command line was interrupted which had nothing more to say of it; returns the exit code."""
+    return _report(Interruption("interrupted", hint="run it again"), as_json="--json" in _ours(args), debug=False)
+
+
+def _ours(args: Sequence[str]) -> list[str]:
+    """What stands before ``--``; the rest is the command's alone."""
+    return list(args[: args.index("--")]) if "--" in args else list(args)
 
 
 def _exit_code(result: Any) -> int:
@@ -175,7 +183,7 @@ def _as_ours(error: Exception) -> EnvsdkError:
 def _report(error: EnvsdkError, *, as_json: bool, debug: bool) -> int:
     if as_json:
         with suppress(OSError):  # stdout itself may be what was refused: stderr says so
-            print(render(failure(error)))
+            print(render(failure(error, **(error.result if isinstance(error, Interruption) else {}))))
             flush_result()
     place = f" {error.where}:" if error.where else ""
     print(f"error [{error.code}]{place} {error.message}", file=sys.stderr)
@@ -187,9 +195,11 @@ def _report(error: EnvsdkError, *, as_json: bool, debug: bool) -> int:
 
 
 def main() -> None:
-    """Entry point of the ``envsdk`` program."""
+    """Run the process's own command line and end the process."""
     use_lenient_streams()
     code = run(sys.argv[1:])
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is said: a further one ends the process and says nothing
     with suppress(OSError):  # what an error left unwritten: it has its exit code
         flush_result()
     sys.exit(code)

@@ -46,10 +46,15 @@ def test_help_lists_every_command_and_imports_none() -> None:
     assert {"init", "check", "run", "import", "export", "registry", "train"} <= set(done.stdout.split())
 
 
-def test_no_command_shows_help_on_stderr_and_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.run([]) == 2
+def test_nothing_given_is_help_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run([]) == 0
     out, err = capsys.readouterr()
-    assert (out, "Usage:" in err) == ("", True)
+    assert ("Usage: envsdk" in out, "check" in out, err) == (True, True, "")
+
+
+def test_options_without_a_command_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
 def test_a_mistyped_command_is_guessed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +108,8 @@ def test_json_covers_mistakes_in_options_too(capsys) -> None:
 def test_interruption_is_130(command, capsys) -> None:
     command(raising(KeyboardInterrupt()))
     assert app.run(["probe"]) == 130
-    assert capsys.readouterr().err == "interrupted\n"
+    out, err = capsys.readouterr()
+    assert (out, err.splitlines()[0]) == ("", "error [interrupted] interrupted")
 
 
 @pytest.mark.parametrize("args", [["--debug", "probe"], ["probe", "--debug"]])

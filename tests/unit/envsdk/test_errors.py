@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from envsdk import errors
 from envsdk.cli import envelope
-from envsdk.errors import EnvsdkError, SpecError
+from envsdk.errors import EnvsdkError, Interruption, SpecError
 from envsdk.policy import InferenceError
 
 
@@ -35,7 +35,8 @@ def test_the_tree_in_the_docstring_names_every_class_with_its_exit_code(kind: ty
 @pytest.mark.parametrize("kind", list(tree()), ids=lambda kind: kind.__name__)
 def test_every_code_is_a_word_and_every_exit_code_a_documented_one(kind: type[EnvsdkError]) -> None:
     assert re.fullmatch(r"[a-z][a-z0-9_]*", kind.default_code)
-    assert kind.exit_code in {envelope.BAD, envelope.USAGE, envelope.MISSING, envelope.UNDECIDED}
+    documented = {envelope.BAD, envelope.USAGE, envelope.MISSING, envelope.UNDECIDED, envelope.INTERRUPTED}
+    assert kind.exit_code in documented
 
 
 @pytest.mark.parametrize("kind", OWN, ids=lambda kind: kind.__name__)
@@ -56,6 +57,7 @@ def test_what_a_subclass_adds_crosses_too() -> None:
     assert pickle.loads(pickle.dumps(spec)).problems == spec.problems
     failed = InferenceError("no", inference={"status": 500})
     assert pickle.loads(pickle.dumps(failed)).inference == {"status": 500}
+    assert pickle.loads(pickle.dumps(Interruption("stopped", result={"done": 3}))).result == {"done": 3}
 
 
 @given(message=texts, hint=texts, where=texts)
