@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from math import exp
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter
 from sqlalchemy import case, func, select
@@ -31,11 +32,13 @@ from registry.db import (
     TaskSet,
 )
 from registry.local import LocalRegistry
+from registry.web.episodes import episodes_of
 from registry.web.membership import shown_lineage
 from registry.web.plots import item_information
-from registry.web.render import Moved, add_page
+from registry.web.render import Moved, add_page, task_url
 
 _DIGEST = re.compile(r"[0-9a-f]{6,64}")
+_NUMBER = re.compile(r"[0-9]{1,15}")
 RECENT = 25
 NAMES = 5
 
@@ -50,11 +53,22 @@ def routes(registry: LocalRegistry) -> APIRouter:
                 session, request.path_params["slug"], task=given.get("task", ""), verifier=given.get("verifier", "")
             )
             lineage, name = shown_lineage(session, given.get("policy", ""))
-            return _task(session, item, lineage, name)
+            before = given.get("before", "")
+            page = episodes_of(session, item.id, before=int(before) if _NUMBER.fullmatch(before) else None)
+            return _task(session, item, lineage, name) | {
+                "episodes": page.rows,
+                "older_url": None if page.older is None else _older(item, given.get("policy", ""), page.older),
+                "newest_episodes": not before,
+            }
 
     router = APIRouter()
-    add_page(router, "/tasks/{slug}", "task.html", view, parameters=("task", "verifier", "policy"))
+    add_page(router, "/tasks/{slug}", "task.html", view, parameters=("task", "verifier", "policy", "before"))
     return router
+
+
+def _older(item: Item, policy: str, before: int) -> str:
+    given = {"policy": policy} if policy else {}
+    return f"{task_url(item.slug, item.task_digest, item.verifier_digest)}&{urlencode(given | {'before': before})}"
 
 
 def find(session: Session, slug: str, *, task: str = "", verifier: str = "") -> Item:
@@ -113,7 +127,6 @@ def _task(session: Session, item: Item, lineage: int, policy: str) -> dict[str, 
         "versions": by_version(session, item.id, lineage),
         "difficulty": _difficulty(session, item.id),
         "changes": _changes(session, item.id),
-        "episodes": _episodes(session, item.id),
         "sets": _sets(session, item.id),
         "others": _others(session, item),
     }
@@ -218,23 +231,6 @@ def _changes(session: Session, item: int) -> list[dict[str, Any]]:
             "evidence": change.evidence,
         }
         for change, name in rows
-    ]
-
-
-def _episodes(session: Session, item: int) -> list[dict[str, Any]]:
-    rows = session.scalars(select(Outcome).where(Outcome.item_id == item).order_by(Outcome.id.desc()).limit(RECENT))
-    return [
-        {
-            "episode_id": row.episode_id,
-            "outcome_class": row.outcome_class,
-            "cause": row.cause,
-            "reward": row.reward,
-            "weight_version": row.weight_version,
-            "seconds": row.seconds,
-            "tokens": row.tokens,
-            "started_at": row.started_at,
-        }
-        for row in rows
     ]
 
 

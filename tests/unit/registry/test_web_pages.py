@@ -483,3 +483,33 @@ def test_an_empty_page_says_what_to_do(registry: LocalRegistry, path: str) -> No
 
     notice = page[page.index('class="notice"') :]
     assert "<code>" in notice or "<a href" in notice
+
+
+def test_a_tasks_episodes_are_walked_to_the_oldest(registry: LocalRegistry, make_task, make_record) -> None:
+    task, other = make_task("a"), make_task("b")
+    registry.push([task, other])
+    registry.append(
+        [make_record(one, n % 2 == 0, episode_id=f"{one.slug}{n}") for n in range(60) for one in (task, other)]
+    )
+    with TestClient(create_app(registry)) as client:
+        seen, url = [], "/tasks/a"
+        while url:
+            page = client.get(url, headers={"accept": "application/json"}).json()
+            assert len(page["episodes"]) <= 25
+            seen += [one["episode_id"] for one in page["episodes"]]
+            assert (page["older_url"] or "") in client.get(url).text.replace("&amp;", "&")
+            url = page["older_url"]
+        assert seen == [f"a{n}" for n in reversed(range(60))]
+        assert "No older episodes" in client.get("/tasks/a?before=1").text
+        for odd in ("x", "-1", "9" * 40):
+            assert len(client.get("/tasks/a.json", params={"before": odd}).json()["episodes"]) == 25
+
+
+@pytest.mark.parametrize(
+    ("metadata", "shown"), [({"license": "Apache-2.0"}, True), ({"license": {}}, False), ({}, False)]
+)
+def test_a_licence_is_shown_where_the_task_names_one(registry: LocalRegistry, make_task, metadata, shown) -> None:
+    registry.push([make_task("a", metadata=metadata)])
+    with TestClient(create_app(registry)) as client:
+        page = client.get("/tasks/a").text
+    assert ("<dt>Licence</dt>" in page) is shown
