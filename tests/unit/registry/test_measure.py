@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -156,3 +157,17 @@ def test_cancelling_keeps_what_ended(checked, tmp_path):
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled_after_the_first_look())
     assert sum(item.n for item in registry.query("policy:fixed").items) >= 4
+
+
+def test_a_prior_alone_however_certain_calls_no_task_anything(checked, tmp_path, monkeypatch):
+    registry = checked("a")
+    known = registry.posteriors
+    monkeypatch.setattr(
+        registry,
+        "posteriors",
+        lambda pairs, lineage="": {
+            pair: replace(found, alpha=found.alpha + 30.0) for pair, found in known(pairs, lineage=lineage).items()
+        },
+    )
+    campaign = run(registry, ["yes"], tmp_path)
+    assert [(m.verdict, m.n) for m in campaign.measured] == [("saturated", 4)]

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from registry.calibration.refit import refit
+from registry.calibration.refit import MOST, refit
 from registry.derive.rebuild import rebuild
 
 
@@ -57,6 +57,20 @@ def test_a_policys_own_outcomes_do_not_shape_its_prior_twice(measured, make_task
     pair = (task.digests.task, task.digests.verifier)
     found = measured.posteriors([pair], lineage="a")[pair]
     assert (found.alpha, found.beta) == (pytest.approx(8.15), pytest.approx(0.23))
+
+
+def test_a_panel_without_overdispersion_gives_no_prior_that_outcomes_cannot_move(
+    registry, make_task, make_report, make_record
+):
+    tasks = [make_task(f"task-{n}") for n in range(12)]
+    registry.push(tasks, [make_report(task) for task in tasks])
+    for policy in "abcde":  # every one passes every second episode of every task
+        registry.append([make_record(task, n % 2 == 0, lineage=policy) for task in tasks for n in range(32)])
+    result = run(registry)
+    assert result.overdispersion > 20
+    pairs = [(task.digests.task, task.digests.verifier) for task in tasks]
+    for found in registry.posteriors(pairs, lineage="a").values():
+        assert found.alpha + found.beta == pytest.approx(32 + MOST)
 
 
 def test_with_too_few_policies_nothing_is_done_and_it_says_why(registry, make_task, make_record):
