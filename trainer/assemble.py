@@ -66,6 +66,7 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         run.update(task_set=name, task_set_digest=digest)
         tasks = await asyncio.to_thread(task_set.fetch, registry, pairs, run.path / TASKS)
         say(f"{len(tasks)} tasks, pinned as {name}")
+        config = config.model_copy(update={"learner": config.learner.for_replies(_longest_replies(config, tasks))})
         provider = open_provider(config.sandbox or None)
         closing.push_async_callback(provider.close)
         say(f"sandboxes: {provider.name}")
@@ -154,6 +155,7 @@ def _rooms(
         group_size=config.group_size,
         slots=config.concurrency,
         refills=config.refills,
+        prefix=run.prefix,
         ready=policy.rotation.require,
         completed=completed,
     )
@@ -225,6 +227,12 @@ def _episode_runner(
             activity.ended(member.episode_id)
 
     return run
+
+
+def _longest_replies(config: TrainConfig, tasks: Sequence[Task]) -> int:
+    """Tokens that an episode of any of the tasks may generate in all its turns."""
+    budgets = [task.spec.budget for task in tasks]
+    return min(config.engine.max_model_len, max(min(b.turns * b.reply_tokens, b.episode_tokens) for b in budgets))
 
 
 def _make_learner(model_dir: Path, config: TrainConfig) -> Learner:

@@ -52,6 +52,7 @@ class Dispatcher:
         group_size: members of a group.
         slots: episodes that may run at once.
         refills: how often one place of a group may be tried again.
+        prefix: what the ids of groups begin with, so that no other run has the same; it holds no ``g``.
         ready: raises where no episode can run any more; asked before a group starts.
         completed: hears of every complete group, whether it will be trained or not.
         now: the run's monotonic clock.
@@ -69,6 +70,7 @@ class Dispatcher:
         group_size: int,
         slots: int,
         refills: int = 2,
+        prefix: str = "",
         ready: Callable[[], None] = lambda: None,
         completed: Callable[[CompleteGroup], None] = lambda _group: None,
         now: Callable[[], float] = time.monotonic,
@@ -79,6 +81,7 @@ class Dispatcher:
         self._admission = admission
         self._version = version
         self._group_size = group_size
+        self._prefix = prefix
         self._ready = ready
         self._completed = completed
         self._now = now
@@ -154,7 +157,8 @@ class Dispatcher:
 
     def _start(self) -> None:
         task = self._draw()
-        draw = Draw(f"g{self.order:06d}", self.order, task, self._group_size, self._version(), self._now())
+        name = f"{self._prefix}g{self.order:06d}"
+        draw = Draw(name, self.order, task, self._group_size, self._version(), self._now())
         self.order += 1
         ended = self._later.pop(draw.group_id, {})
         self._launch(draw, {i: m for i, m in ended.items() if m.record.task_digest == task.digests.task})

@@ -37,7 +37,7 @@ class Member:
 
     @property
     def episode_id(self) -> str:
-        """Unique in a run; the key under which it is dispatched once and ends once."""
+        """The key under which it is dispatched once and ends once, here and in the registry."""
         return f"{self.draw.group_id}-{self.index}.{self.attempt}"
 
 

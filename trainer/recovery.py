@@ -133,7 +133,7 @@ def recover(state: LoopState, records: Iterable[EpisodeRecord], tasks: Mapping[s
     undone = 0
     open_groups = {group.group_id for group in state.in_flight}
     for record in by_id.values():
-        order = int(record.group_id.removeprefix("g"))
+        order = int(record.group_id.rpartition("g")[2])
         closed = order < state.next_order and record.group_id not in open_groups
         if closed or record.episode_id in pooled or record.outcome.redispatch or record.outcome.cause == "cancelled":
             continue

@@ -2,7 +2,7 @@
 
     .lock                held by the process that trains here, see `trainer.claim`
     config.toml          the resolved settings; ``--config`` takes it
-    run.json             started, command, versions, seed, hardware, task-set digest, status
+    run.json             id, started, command, versions, seed, hardware, task-set digest, status
     dispatched.jsonl     every start of an episode
     episodes.jsonl       every end: an `EpisodeRecord` a row
     metrics.jsonl        one row a step
@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import secrets
 import shutil
 import subprocess
 import sys
@@ -86,7 +87,7 @@ class RunDir:
             )
         run = cls(path)
         run._made_here = True
-        run._facts = {**_machine(), "seed": config.seed, **facts}
+        run._facts = {"id": secrets.token_hex(4), **_machine(), "seed": config.seed, **facts}
         write_whole(path / CONFIG, tomlkit.dumps({"train": config.model_dump(exclude_none=True)}))
         run.update(status="running", started=time.time())
         latest = path.parent / "latest"
@@ -129,6 +130,12 @@ class RunDir:
         if latest.is_symlink() and latest.readlink() == Path(self.path.name):
             latest.unlink()
         shutil.rmtree(self.path)
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of this run's groups and episodes begin with: no other run's do, whatever its name."""
+        run_id = self._facts.get("id")
+        return f"{run_id}-" if run_id else ""  # runs of before ids were theirs alone
 
     @property
     def facts(self) -> Mapping[str, Any]:

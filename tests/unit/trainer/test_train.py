@@ -65,6 +65,32 @@ async def test_every_outcome_reaches_the_registry_once(ends: FakeEnds, config: T
     assert sum(item.n for item in items) == len(graded)
 
 
+async def test_a_second_run_of_the_same_name_is_counted_beside_the_first(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    for folder in ("one", "other"):
+        await trained(config, tmp_path / folder / "r")
+    graded = [
+        record
+        for folder in ("one", "other")
+        for record in Ledger(tmp_path / folder / "r").records()
+        if record.outcome.graded
+    ]
+    with open_registry(config.registry) as client:
+        items = client.query("family:parity policy:fake").items
+    assert sum(item.n for item in items) == len(graded)
+
+
+async def test_a_run_of_before_runs_had_ids_goes_on_with_the_ids_it_has(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    run = RunDir.create(tmp_path / "r", config)
+    run.update(id=None)
+    await train(config, run)
+    await trained(config.model_copy(update={"steps": 4}), tmp_path / "r", resume=True)
+    assert all(record.episode_id.startswith("g0") for record in Ledger(tmp_path / "r").records())
+
+
 async def test_records_carry_tokens_versions_turns_and_times(
     ends: FakeEnds, config: TrainConfig, tmp_path: Path
 ) -> None:
