@@ -4,6 +4,9 @@ Each stage is one or more ``envsdk`` commands, printed before they run. A finish
 ``demo/``, so that an interrupted demonstration goes on where it stopped; a stage whose commands changed is done again,
 and with it all after it. Remove the folder to begin anew.
 
+One demonstration works in a folder at a time. Killed, it takes the command that it ran with it, and the next one waits
+until that has closed its engines and sandboxes.
+
     python scripts/demo.py [--settings FILE] [--folder DIR]
 """
 
@@ -11,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import ctypes
+import fcntl
 import json
 import os
 import shlex
@@ -20,7 +25,8 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,7 +67,7 @@ class Stage:
     Attributes:
         commands: what to run, from the results of the stages before it.
         makes: what the commands write and would stumble over; removed before they run again.
-        resumes: a folder that, where it exists, means that ``--resume`` goes on with what is in it.
+        resumes: a run's folder; where it holds checkpoints, ``resume`` goes on with them, else it is removed.
     """
 
     name: str
@@ -69,6 +75,7 @@ class Stage:
     commands: Callable[[Results], list[list[str]]]
     makes: tuple[Path, ...] = ()
     resumes: Path | None = None
+    resume: tuple[str, ...] = ()
 
 
 def stages(settings: dict[str, Any], settings_file: Path, folder: Path) -> Iterator[Stage]:
@@ -89,7 +96,8 @@ def stages(settings: dict[str, Any], settings_file: Path, folder: Path) -> Itera
         return [["eval", *which, "-n", str(demo["eval_episodes"]), "--out", str(out)]]
 
     before, after = folder / "before.jsonl", folder / "after.jsonl"
-    train = ["train", "--query", demo["query"], "--config", str(settings_file), "--runs", str(runs), "--name", "train"]
+    run = ["train", "--runs", str(runs), "--name", "train"]
+    train = [*run, "--query", demo["query"], "--config", str(settings_file)]
     calibrate = ["registry", "calibrate", demo["calibrate"], "--policy", f"vllm:{model}"]
     pin = ["registry", "pin", "tag:held-out", "--name", "held-out"]
     both = [str(tasks), str(held_out)]
@@ -101,7 +109,13 @@ def stages(settings: dict[str, Any], settings_file: Path, folder: Path) -> Itera
     yield Stage(
         "before", "evaluate on held-out tasks, before", lambda done: evaluate(done, model, before), makes=(before,)
     )
-    yield Stage("train", "train: generation and learning overlap", lambda _: [train], resumes=runs / "train")
+    yield Stage(
+        "train",
+        "train: generation and learning overlap",
+        lambda _: [train],
+        resumes=runs / "train",
+        resume=(*run, "--resume"),
+    )
     yield Stage(
         "after",
         "evaluate on the same tasks, after",
@@ -116,8 +130,10 @@ def _levels(family: dict[str, Any]) -> list[str]:
     return [part for level in family["level"] for part in ("--level", level)]
 
 
-def run_stage(stage: Stage, number: str, results: Results, folder: Path) -> bool:
+def run_stage(stage: Stage, number: str, results: Results, folder: Path, *, later: Sequence[Stage] = ()) -> bool:
     """Run a stage and tell that it ran, or read its marker where the same commands have ended well before.
+
+    The markers of ``later`` stages, which rest on what it makes, go before it is run.
 
     Raises:
         StageError: a command failed.
@@ -130,13 +146,15 @@ def run_stage(stage: Stage, number: str, results: Results, folder: Path) -> bool
         results.envelopes[stage.name] = stored["envelopes"]
         return False
     say(f"[{number}] {stage.title}")
+    for rests_on_it in later:
+        (folder / "done" / f"{rests_on_it.name}.json").unlink(missing_ok=True)
     for made in stage.makes:
         shutil.rmtree(made) if made.is_dir() else made.unlink(missing_ok=True)
     going_on = stage.resumes is not None and (stage.resumes / "checkpoints").is_dir()
     if stage.resumes is not None and not going_on:
         shutil.rmtree(stage.resumes, ignore_errors=True)
     began = time.monotonic()
-    envelopes = [run_command(stage.name, [*command, "--resume"] if going_on else command) for command in commands]
+    envelopes = [run_command(stage.name, command) for command in ([list(stage.resume)] if going_on else commands)]
     results.envelopes[stage.name] = envelopes
     write_whole(marker, json.dumps({"commands": commands, "envelopes": envelopes}))
     say(f"[{number}] {stage.title}: {time.monotonic() - began:.0f} s")
@@ -147,12 +165,19 @@ def run_command(stage: str, command: list[str]) -> dict[str, Any]:
     """Run one ``envsdk`` command; its progress goes to our stderr, its envelope is returned.
 
     An interrupt reaches the command too, which closes its engines and sandboxes before it ends: it is waited for, never
-    killed.
+    killed. Where this process is killed, the command is interrupted; until it ends it holds the folder's lock.
     """
     print(f"    $ envsdk {shlex.join(command)}", file=sys.stderr, flush=True)
     handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with subprocess.Popen([ENVSDK, *command, "--json"], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        with subprocess.Popen(
+            [ENVSDK, *command, "--json"],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            close_fds=False,  # the lock of `alone` is the one descriptor that is handed down
+            preexec_fn=_end_with_parent,  # noqa: PLW1509 - unsafe beside threads, of which there are none here
+        ) as process:
             signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGINT))
             lines = process.communicate()[0].strip().splitlines()
     finally:
@@ -163,6 +188,28 @@ def run_command(stage: str, command: list[str]) -> dict[str, Any]:
     if process.returncode != GOOD or not lines:
         raise StageError(stage, process.returncode or UNDECIDED)
     return dict(json.loads(lines[-1]))
+
+
+def _end_with_parent() -> None:
+    """Between fork and exec: have the kernel interrupt this process when its parent is gone."""
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGINT)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Hold a demonstration's folder; the commands that are run meanwhile hold it too, until the last one has ended."""
+    lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for the end of another demonstration in {folder}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        os.set_inheritable(lock, True)
+        yield
+    finally:
+        os.close(lock)
 
 
 def conclude(results: Results, folder: Path) -> int:
@@ -215,16 +262,17 @@ def main(settings_file: Path, folder: Path) -> int:
         return MISSING
     folder.joinpath("done").mkdir(parents=True, exist_ok=True)
     os.environ["ENVSDK_REGISTRY"] = f"sqlite:///{folder / 'registry.sqlite'}"
+    with alone(folder):
+        return run_all(settings, settings_file, folder)
+
+
+def run_all(settings: dict[str, Any], settings_file: Path, folder: Path) -> int:
+    """Run the stages in order; the exit status."""
     results = Results()
     everything = list(stages(settings, settings_file, folder))
     try:
         for number, stage in enumerate(everything, start=1):
-            if run_stage(stage, f"{number}/{len(everything)}", results, folder):
-                for later in everything[number:]:
-                    (folder / "done" / f"{later.name}.json").unlink(missing_ok=True)
-    except KeyboardInterrupt:
-        say("interrupted; `make demo` goes on where this stopped")
-        return INTERRUPTED
+            run_stage(stage, f"{number}/{len(everything)}", results, folder, later=everything[number:])
     except StageError as failed:
         say(f"the stage {failed.stage!r} failed with status {failed.status}; `make demo` tries it again")
         return failed.status
@@ -236,4 +284,9 @@ if __name__ == "__main__":
     parser.add_argument("--settings", type=Path, default=Path(__file__).with_name("demo.toml"))
     parser.add_argument("--folder", type=Path, default=ROOT / "demo")
     given = parser.parse_args()
-    sys.exit(main(given.settings.absolute(), given.folder.absolute()))
+    try:
+        status = main(given.settings.absolute(), given.folder.absolute())
+    except KeyboardInterrupt:
+        say("interrupted; `make demo` goes on where this stopped")
+        status = INTERRUPTED
+    sys.exit(status)

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -84,11 +85,73 @@ def test_what_a_half_done_stage_wrote_is_removed_before_it_runs_again(demo, call
     assert not (tmp_path / "rows").exists()
 
 
-@pytest.mark.parametrize(("there", "flags"), [("run/checkpoints", " --resume"), ("run", ""), ("elsewhere", "")])
-def test_training_resumes_only_where_there_is_a_checkpoint(demo, calls, tmp_path: Path, there: str, flags: str) -> None:
+@pytest.mark.parametrize(("there", "call"), [("run/checkpoints", "go on"), ("run", "train"), ("elsewhere", "train")])
+def test_training_resumes_only_where_there_is_a_checkpoint(demo, calls, tmp_path: Path, there: str, call: str) -> None:
     (tmp_path / there).mkdir(parents=True)
-    demo.run_stage(_stage(demo, "train", resumes=tmp_path / "run"), "1/1", demo.Results(), tmp_path)
-    assert calls() == [f"train{flags} --json"]
+    stage = _stage(demo, "train", resumes=tmp_path / "run", resume=("go", "on"))
+    demo.run_stage(stage, "1/1", demo.Results(), tmp_path)
+    assert calls() == [f"{call} --json"]
+
+
+def test_a_resumed_training_is_told_no_settings_but_those_it_began_with(demo, tmp_path: Path) -> None:
+    settings_file = ROOT / "scripts" / "demo.toml"
+    everything = demo.stages(tomllib.loads(settings_file.read_text()), settings_file, tmp_path)
+    resume = next(stage for stage in everything if stage.name == "train").resume
+    assert resume == ("train", "--runs", str(tmp_path / "runs"), "--name", "train", "--resume")
+
+
+def test_what_rests_on_a_stage_is_undone_before_the_stage_is_done_again(demo, calls, tmp_path: Path) -> None:
+    after = _stage(demo, "hello", name="after")
+    demo.run_stage(after, "2/2", demo.Results(), tmp_path)
+    with pytest.raises(demo.StageError):
+        demo.run_stage(_stage(demo, "fail"), "1/2", demo.Results(), tmp_path, later=[after])
+    assert list((tmp_path / "done").iterdir()) == []
+
+
+HELD = """
+import importlib.util, sys
+from pathlib import Path
+spec = importlib.util.spec_from_file_location("demo_script", sys.argv[1])
+demo = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = demo
+spec.loader.exec_module(demo)
+demo.ENVSDK = sys.argv[2]
+folder = Path(sys.argv[3])
+with demo.alone(folder):
+    demo.run_stage(demo.Stage("one", "a stage", lambda _: [[sys.argv[4]]]), "1/1", demo.Results(), folder)
+"""
+
+
+def _demonstration(demo, tmp_path: Path, command: str) -> subprocess.Popen[str]:
+    program = [sys.executable, "-c", HELD, str(ROOT / "scripts" / "demo.py"), demo.ENVSDK, str(tmp_path), command]
+    return subprocess.Popen(program, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_killed_demonstration_takes_its_command_along_and_the_next_waits_for_its_end(
+    demo, calls, tmp_path: Path
+) -> None:
+    with _demonstration(demo, tmp_path, "slow") as killed:
+        while "sleeping" not in calls():
+            time.sleep(0.02)
+        killed.kill()
+    with _demonstration(demo, tmp_path, "hello") as following:
+        said = following.communicate(timeout=60)[1]
+    assert following.returncode == 0
+    assert calls() == ["slow --json", "sleeping", "closed what it had open", "hello --json"]
+    assert f"waiting for the end of another demonstration in {tmp_path}" in said
+
+
+def test_two_demonstrations_do_not_work_in_one_folder(demo, calls, tmp_path: Path) -> None:
+    with _demonstration(demo, tmp_path, "slow") as first:
+        while "sleeping" not in calls():
+            time.sleep(0.02)
+        with _demonstration(demo, tmp_path, "hello") as second:
+            assert "waiting" in second.stderr.readline()
+            assert "hello --json" not in calls()
+            first.terminate()
+            second.communicate(timeout=60)
+        first.communicate(timeout=60)
+    assert calls()[-2:] == ["closed what it had open", "hello --json"]
 
 
 def test_an_interrupted_command_is_waited_for_not_killed(demo, calls, tmp_path: Path) -> None:
