@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -71,6 +70,7 @@ class Names:
 
     items: dict[tuple[str, str], int] = field(default_factory=dict)
     policies: dict[str, tuple[int, int | None]] = field(default_factory=dict)
+    last_policy: tuple[PolicyId, tuple[int, int | None]] | None = None
 
 
 def append_records(database: Database, records: Iterable[EpisodeRecord], *, run: str = "") -> AppendResult:
@@ -125,7 +125,9 @@ def append_lines(
 def read_line(line: bytes | str, *, which: str) -> EpisodeRecord | Rejected:
     """One ledger line as a record, or why it is none."""
     try:
-        if _SUSPECT.search(line if isinstance(line, bytes) else line.encode(errors="replace")):
+        # The validator's own parser is fast and reads these words as numbers; only a line that holds one is read twice.
+        plain = line if isinstance(line, bytes) else line.encode(errors="replace")
+        if b"NaN" in plain or b"Infinity" in plain:
             json.loads(line, parse_constant=_no_constant)
         return EpisodeRecord.model_validate_json(line)
     except _NotANumberError as error:
@@ -136,10 +138,6 @@ def read_line(line: bytes | str, *, which: str) -> EpisodeRecord | Rejected:
         return Rejected(which, "invalid_record", f"{where}: {first['msg']}" if where else f"is no JSON: {first['msg']}")
     except (ValueError, RecursionError) as error:
         return Rejected(which, "invalid_record", f"is no JSON: {error}")
-
-
-# The validator's own parser is fast and reads these words as numbers; only a line that holds one is read twice.
-_SUSPECT = re.compile(rb"NaN|Infinity")
 
 
 class _NotANumberError(ValueError):
@@ -178,7 +176,7 @@ def _append_batch(session: Session, records: Sequence[EpisodeRecord], *, names: 
             rejected.append(fault)
             continue
         position += 1
-        row = _row(record, names, session) | {"id": position, "run_id": run_id}
+        row = _row(record, names, session, position=position, run_id=run_id)
         rows.append(row)
         events.append(event_of(row, agent=record.policy.model))
         episodes.append({"episode_id": record.episode_id, "record": packed(record)})
@@ -276,11 +274,15 @@ def _does_not_fit(record: EpisodeRecord) -> str:
     return ""
 
 
-def _row(record: EpisodeRecord, names: Names, session: Session) -> dict[str, Any]:
+def _row(
+    record: EpisodeRecord, names: Names, session: Session, *, position: int, run_id: int | None
+) -> dict[str, Any]:
     policy_id, lineage_id = _policy(session, record.policy, names)
     outcome = record.outcome
     graded = outcome.graded and outcome.outcome_class in GRADED_CLASSES
     return {
+        "id": position,
+        "run_id": run_id,
         "episode_id": record.episode_id,
         "item_id": names.items[record.task_digest, record.verifier_digest],
         "policy_id": policy_id,
@@ -298,6 +300,9 @@ def _row(record: EpisodeRecord, names: Names, session: Session) -> dict[str, Any
 
 
 def _policy(session: Session, policy: PolicyId, names: Names) -> tuple[int, int | None]:
+    # A trainer's records share one policy object; writing it out for each costs more than the look-up.
+    if names.last_policy is not None and names.last_policy[0] is policy:
+        return names.last_policy[1]
     said = policy.model_dump_json()
     if said not in names.policies:
         identity = policy.model_dump(mode="json")
@@ -311,6 +316,7 @@ def _policy(session: Session, policy: PolicyId, names: Names) -> tuple[int, int 
             session.flush()
             found = row.id
         names.policies[said] = (found, lineage)
+    names.last_policy = (policy, names.policies[said])
     return names.policies[said]
 
 
