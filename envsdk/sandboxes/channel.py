@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from envsdk.errors import SandboxError
@@ -20,6 +20,7 @@ from envsdk.sandboxes.base import ExecResult
 from envsdk.sandboxes.frames import (
     CHUNK_BYTES,
     NONCE_BYTES,
+    OPEN_INPUT,
     End,
     FrameError,
     Op,
@@ -38,14 +39,15 @@ _NO_WORKDIR = 2
 
 
 class _Pending:
-    """A request in flight: what it wrote so far, and the future its caller awaits."""
+    """A request in flight: what it wrote so far (a listener keeps it, if there is one), and what its caller awaits."""
 
-    __slots__ = ("done", "err", "out", "sink", "started")
+    __slots__ = ("done", "err", "out", "received", "sink", "started")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, sink: OutputSink | None = None) -> None:
         self.done: asyncio.Future[End | bytes | None] = loop.create_future()
         self.out: list[bytes] = []
         self.err: list[bytes] = []
+        self.received = 0
         self.sink = sink
         self.started = loop.time()
 
@@ -95,9 +97,11 @@ class Channel(asyncio.Protocol):
         if pending is None:
             return
         if kind == ord("O") or kind == ord("E"):
-            (pending.out if kind == ord("O") else pending.err).append(payload)
+            pending.received += len(payload)
             if pending.sink is not None:
                 pending.sink(1 if kind == ord("O") else 2, payload)
+            else:
+                (pending.out if kind == ord("O") else pending.err).append(payload)
         else:
             pending.finish(parse_end(payload) if kind == ord("X") else payload)
 
@@ -199,11 +203,15 @@ class Channel(asyncio.Protocol):
         cwd: str = "",
         env: Mapping[str, str] | Iterable[tuple[str, str]] = (),
         stdin: bytes = b"",
+        feed: AsyncIterable[bytes] | None = None,
         timeout_s: float = 60.0,
         output_cap_bytes: int = 1 << 20,
         on_output: OutputSink | None = None,
     ) -> ExecResult:
         """Run one child to its end. Cancelling the caller kills the child's process tree.
+
+        ``feed`` is input that goes on while the child runs, in place of ``stdin``; a child that leaves more than 1 MiB
+        of it unread sees it end. What ``on_output`` hears is not in the result.
 
         Raises `SandboxError` (``unknown_user``, ``cannot_start``) where it never ran.
         """
@@ -211,6 +219,7 @@ class Channel(asyncio.Protocol):
         items = env.items() if isinstance(env, Mapping) else env
         end: End | None = None
         guard = self._loop.call_later(timeout_s + _GRACE_S, pending.finish, None)
+        feeding: asyncio.Future[None] | None = None
         try:
             payload = start_payload(
                 op,
@@ -220,12 +229,13 @@ class Channel(asyncio.Protocol):
                 env=items,
                 timeout_s=timeout_s,
                 output_cap_bytes=output_cap_bytes,
-                stdin_bytes=len(stdin),
+                stdin_bytes=len(stdin) if feed is None else OPEN_INPUT,
             )
             self._write(b"S", number, payload)
-            for at in range(0, len(stdin), CHUNK_BYTES):
-                await self._may_write.wait()
-                self._write(b"D", number, stdin[at : at + CHUNK_BYTES])
+            if feed is None:
+                await self._send_input(number, stdin)
+            else:
+                feeding = asyncio.ensure_future(self._feed(number, feed))
             if self.lost is None:
                 end = cast("End | None", await pending.done)
         except asyncio.CancelledError:
@@ -234,17 +244,30 @@ class Channel(asyncio.Protocol):
         finally:
             guard.cancel()
             self._pending.pop(number, None)
+            if feeding is not None:
+                feeding.cancel()
         if end is None:
             self._write(b"K", number)
         return _result(pending, end, self._loop.time() - pending.started, user)
 
+    async def _send_input(self, number: int, data: bytes) -> None:
+        for at in range(0, len(data), CHUNK_BYTES):
+            await self._may_write.wait()
+            self._write(b"D", number, data[at : at + CHUNK_BYTES])
+
+    async def _feed(self, number: int, feed: AsyncIterable[bytes]) -> None:
+        try:
+            async for data in feed:
+                await self._send_input(number, data)
+        finally:
+            self._write(b"D", number)
+
 
 def _result(pending: _Pending, end: End | None, elapsed_s: float, user: str) -> ExecResult:
     out, err = b"".join(pending.out), b"".join(pending.err)
-    kept = len(out) + len(err)
     if end is None:
         return ExecResult(
-            exit_code=None, stdout=out, stderr=err, channel_lost=True, total_bytes=kept, seconds=elapsed_s
+            exit_code=None, stdout=out, stderr=err, channel_lost=True, total_bytes=pending.received, seconds=elapsed_s
         )
     if end.how == 2:
         stage, number = end.code >> 16, end.code & 0xFFFF
@@ -254,14 +277,14 @@ def _result(pending: _Pending, end: End | None, elapsed_s: float, user: str) -> 
             raise SandboxError(f"the command could not be set up (errno {number})", code="cannot_start")
         # No process could be made: the sandbox's own limits, as a shell would report them.
         err += f"envsdk: cannot start a process (errno {number})\n".encode()
-        return ExecResult(exit_code=126, stdout=out, stderr=err, total_bytes=kept, seconds=elapsed_s)
+        return ExecResult(exit_code=126, stdout=out, stderr=err, total_bytes=pending.received, seconds=elapsed_s)
     return ExecResult(
         exit_code=end.code if end.how == 0 and not end.timed_out else None,
         signal=end.code if end.how == 1 else None,
         stdout=out,
         stderr=err,
         timed_out=end.timed_out,
-        truncated=end.total_bytes > kept,
+        truncated=end.total_bytes > pending.received,
         total_bytes=end.total_bytes,
         seconds=end.wall_us / 1e6,
     )

@@ -18,6 +18,8 @@ CHUNK_BYTES = 256 << 10
 _HEAD = struct.Struct("<16scII")
 _END = struct.Struct("<BIBQQQ")
 _MAX_FRAME = 1 << 20
+# In place of a count of bytes: input goes on until an empty piece.
+OPEN_INPUT = 0xFFFFFFFF
 
 
 class FrameError(Exception):

@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from pathlib import Path
 
 from envsdk.errors import SandboxError
@@ -79,10 +79,14 @@ class KeptSandbox(ABC):
         env: Mapping[str, str] | None = None,
         user: str | None = None,
         stdin: bytes = b"",
+        feed: AsyncIterable[bytes] | None = None,
         output_cap_bytes: int = 1 << 20,
         on_output: OutputSink | None = None,
     ) -> ExecResult:
-        """Run a command; ``on_output(stream, data)`` sees stdout (1) and stderr (2) as they are written."""
+        """Run a command; ``feed`` is input that goes on while it runs, in place of ``stdin``.
+
+        ``on_output(stream, data)`` hears stdout (1) and stderr (2) as they are written, in place of the result.
+        """
         is_shell = isinstance(command, str)
         channel = await self._link()
         return await channel.run(
@@ -92,6 +96,7 @@ class KeptSandbox(ABC):
             cwd=self.spec.workdir if cwd is None else cwd,
             env=self._env if env is None else {**self._env, **env},
             stdin=stdin,
+            feed=feed,
             timeout_s=timeout_s,
             output_cap_bytes=output_cap_bytes,
             on_output=on_output,

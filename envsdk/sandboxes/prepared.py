@@ -67,7 +67,7 @@ async def _run(host: Preparing[B], spec: SandboxSpec, script: str, key: str, tim
     log = images_dir() / "builds" / f"setup-{host.name}-{key}.log"
     box = await host.start(spec, _START_S)
     try:
-        with log.open("wb") as lines:
+        with log.open("w+b") as lines:
 
             def keep(_stream: int, data: bytes) -> None:
                 lines.write(data)
@@ -79,9 +79,10 @@ async def _run(host: Preparing[B], spec: SandboxSpec, script: str, key: str, tim
                 output_cap_bytes=_LOG_BYTES,
                 on_output=keep,
             )
+            lines.seek(max(0, lines.tell() - 300))
+            said = lines.read().decode("utf-8", "replace").strip()
         if not ended.ok:
             how = f"had no end after {timeout_s:.0f} s" if ended.timed_out else f"ended with {ended.exit_code}"
-            said = (ended.stderr or ended.stdout)[-300:].decode("utf-8", "replace").strip()
             raise SandboxError(
                 f"the set-up {how}: {said or 'it wrote nothing'}",
                 code="setup_failed",

@@ -12,7 +12,7 @@ enum { NO_USER = 1, NO_DIR = 2, NO_START = 3 };
 
 struct job {
   u32 id, used, op, timed_out, stdin_left, spec_size;
-  int pid, out, err, in;
+  int pid, out, err, in, feed;
   u8 *spec;
   u64 cap, sent, total, deadline_us, started_us, timeout_us;
 };

@@ -19,6 +19,8 @@
 #define MAX_JOBS 512
 #define FRAME_HEAD 25
 #define CHUNK (64 * 1024)
+#define OPEN_INPUT 0xffffffffu
+#define FEED_BYTES (1024 * 1024)
 static u32 *faults; /* one a job, shared with its child until it execs: stage << 16 | errno */
 static struct job jobs[MAX_JOBS];
 static u8 nonce[16], out_buf[FRAME_HEAD + CHUNK];
@@ -51,7 +53,7 @@ static void shut(int *fd) {
   *fd = -1;
 }
 static void release(struct job *j) {
-  shut(&j->out), shut(&j->err), shut(&j->in);
+  shut(&j->out), shut(&j->err), shut(&j->in), shut(&j->feed);
   if (j->spec) SYS(munmap, j->spec, j->spec_size, 0, 0);
   j->spec = 0, j->used = 0, j->pid = 0;
 }
@@ -68,7 +70,7 @@ static struct job *take_slot(u32 id) {
   if (!oldest) return 0;
   if (oldest->used) release(oldest);
   memset(oldest, 0, sizeof *oldest);
-  oldest->id = id, oldest->used = 1, oldest->out = oldest->err = oldest->in = -1;
+  oldest->id = id, oldest->used = 1, oldest->out = oldest->err = oldest->in = oldest->feed = -1;
   return oldest;
 }
 static struct job *find_job(u32 id) {
@@ -100,7 +102,16 @@ static void spawn(struct job *j) {
   j->pid = (int)pid;
   j->deadline_us = j->timeout_us ? j->started_us + j->timeout_us : 0;
 }
-/* S: u8 op, u64 timeout us, u64 output cap, u32 stdin bytes to come, user, folder, argv, env. */
+/* Input that goes on while the command runs. The helper waits for nobody: what the pipe cannot take ends the input. */
+static i64 open_input(struct job *j) {
+  int ends[2];
+  i64 r = pipe_pair(ends);
+  if (r < 0) return r;
+  j->in = ends[0], j->feed = ends[1];
+  SYS(fcntl, j->feed, F_SETFL, O_NONBLOCK, 0), SYS(fcntl, j->feed, F_SETPIPE_SZ, FEED_BYTES, 0);
+  return 0;
+}
+/* S: u8 op, u64 timeout us, u64 output cap, u32 stdin bytes to come (OPEN_INPUT: until an empty D), user, folder, argv, env. */
 static void start(u32 id, u8 *payload, u32 n) {
   struct job *j = take_slot(id), lost = {.id = id};
   struct cursor c = {payload, payload + n};
@@ -113,15 +124,19 @@ static void start(u32 id, u8 *payload, u32 n) {
   memcpy(spec, payload, n);
   j->spec = spec, j->spec_size = n;
   j->op = (u32)take(&c, 1), j->timeout_us = take(&c, 8), j->cap = take(&c, 8), j->stdin_left = (u32)take(&c, 4);
-  if (!j->stdin_left) {
-    spawn(j);
-  } else if ((j->in = (int)SYS(memfd_create, "stdin", 1, 0, 0)) < 0) {
-    send_end(j, 2, NO_START << 16 | (u32)-j->in, 0);
+  i64 r = 0;
+  if (j->stdin_left == OPEN_INPUT) r = open_input(j);
+  else if (j->stdin_left) r = j->in = (int)SYS(memfd_create, "stdin", 1, 0, 0);
+  if (r < 0) {
+    send_end(j, 2, NO_START << 16 | (u32)-r, 0);
     release(j);
+  } else if (!j->stdin_left || j->feed >= 0) {
+    spawn(j);
   }
 }
 static void feed(u32 id, u8 *data, u32 n) {
   struct job *j = find_job(id);
+  if (j && j->feed >= 0 && (!n || write_all(j->feed, data, n))) shut(&j->feed);
   if (!j || !j->spec) return;
   int bad = n > j->stdin_left ? EINVAL : write_all(j->in, data, n);
   j->stdin_left -= n;
@@ -159,6 +174,7 @@ static void finish(struct job *j, int status, u64 cpu_us) {
   else if (status & 127) send_end(j, 1, (u32)(status & 127), cpu_us);
   else send_end(j, 0, (u32)(status >> 8 & 255), cpu_us);
   j->pid = 0;
+  shut(&j->feed);
   if (j->out < 0 && j->err < 0) release(j);
 }
 static void reap(void) {

@@ -2,7 +2,7 @@
 
 import asyncio
 import struct
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -156,6 +156,37 @@ async def test_input_waits_while_the_link_is_full() -> None:
     await task
 
 
+async def pieces_of(queue: asyncio.Queue[bytes]) -> AsyncIterator[bytes]:
+    while data := await queue.get():
+        yield data
+
+
+async def test_input_that_goes_on_travels_as_it_comes_until_it_ends() -> None:
+    channel, helper = connected()
+    queue: asyncio.Queue[bytes] = asyncio.Queue()
+    task = asyncio.ensure_future(channel.run(Op.ARGV, ["x"], user="agent", feed=pieces_of(queue)))
+    for data in (b"one\n", b"two\n", b""):
+        queue.put_nowait(data)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert helper.requests[-1][::2] == ("D", data)
+    helper.end(1)
+    await task
+
+
+async def test_input_that_goes_on_stops_with_the_command() -> None:
+    channel, helper = connected()
+    queue: asyncio.Queue[bytes] = asyncio.Queue()
+    task = asyncio.ensure_future(channel.run(Op.ARGV, ["x"], user="agent", feed=pieces_of(queue)))
+    await asyncio.sleep(0)
+    helper.end(1)
+    await task
+    queue.put_nowait(b"late")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert (b"late") not in [payload for _, _, payload in helper.requests]
+
+
 async def test_output_is_streamed_to_a_listener_as_it_comes() -> None:
     channel, helper = connected()
     seen: list[tuple[int, bytes]] = []
@@ -164,9 +195,10 @@ async def test_output_is_streamed_to_a_listener_as_it_comes() -> None:
         helper.answer(b"O", number, b"a")
         helper.answer(b"E", number, b"b")
         assert seen == [(1, b"a"), (2, b"b")]
-        helper.end(number)
+        helper.end(number, total=2)
 
-    await run(channel, act, helper, on_output=lambda stream, data: seen.append((stream, data)))
+    result = await run(channel, act, helper, on_output=lambda stream, data: seen.append((stream, data)))
+    assert (result.stdout, result.stderr, result.truncated) == (b"", b"", False)
 
 
 async def test_an_unknown_user_is_an_error_of_the_machinery() -> None:
