@@ -274,9 +274,7 @@ def _does_not_fit(record: EpisodeRecord) -> str:
     return ""
 
 
-def _row(
-    record: EpisodeRecord, names: Names, session: Session, *, position: int, run_id: int | None
-) -> dict[str, Any]:
+def _row(record: EpisodeRecord, names: Names, session: Session, *, position: int, run_id: int | None) -> dict[str, Any]:
     policy_id, lineage_id = _policy(session, record.policy, names)
     outcome = record.outcome
     graded = outcome.graded and outcome.outcome_class in GRADED_CLASSES

@@ -145,6 +145,22 @@ def find_revision(session: Session, reference: str) -> SetRevision:
     return found
 
 
+def delete_revision(session: Session, reference: str, *, reason: str) -> None:
+    """Delete the revision ``NAME@NUMBER``: its row, its number and its items stay, and whoever asks is told ``reason``.
+
+    Raises:
+        UsageError: as `find_revision` does; it names no number (``no_number``); there is no reason (``no_reason``).
+    """
+    if not reference.partition("@")[2]:
+        raise UsageError(
+            f"{reference!r} names no revision", code="no_number", hint="write NAME@NUMBER; one revision is deleted"
+        )
+    if not reason.strip():
+        raise UsageError("a deleted revision needs a reason", code="no_reason", hint="say it with --reason")
+    revision = find_revision(session, reference)
+    revision.deleted_at, revision.deleted_reason = time.time(), reason.strip()
+
+
 def revision_entries(session: Session, revision_id: int) -> tuple[SetEntry, ...]:
     """The items of a revision, in order."""
     rows = session.execute(

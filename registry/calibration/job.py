@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -63,7 +64,7 @@ async def calibrate_query(
             lineage=opened.id.lineage or opened.id.model,
             provider=provider,
             folder=folder,
-            run=f"calibrate-{int(time.time())}",
+            run=f"calibrate-{int(time.time())}-{uuid.uuid4().hex[:4]}",
             concurrency=concurrency,
             heard=heard,
         )

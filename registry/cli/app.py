@@ -8,6 +8,7 @@ from registry.cli import (
     backup,
     calibrate,
     check,
+    delete,
     diff,
     drift,
     export,
@@ -36,6 +37,7 @@ app.command()(save.save)
 app.command()(pin.pin)
 app.command()(sets.sets)
 app.command()(diff.diff)
+app.command()(delete.delete)
 app.command()(drift.drift)
 app.command()(ingest.ingest)
 app.command()(calibrate.calibrate)

@@ -35,7 +35,6 @@ _STATUS_OF_CODE = {
     "stale_proposal": 409,
     "deleted_revision": 410,
     "length_required": 411,
-    "revision_deleted": 410,
     "token_required": 401,
     "token_scope": 403,
     "read_only": 403,

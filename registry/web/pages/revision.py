@@ -51,7 +51,7 @@ def find(session: Session, name: str, number: str | None) -> SetRevision:
 
     Raises:
         Moved: the name is not written as it is stored.
-        UsageError: there is none (``no_such_set``), or it was deleted (``revision_deleted``, with the reason).
+        UsageError: there is none (``no_such_set``), or it was deleted (``deleted_revision``, with the reason).
     """
     statement = select(SetRevision).join(TaskSet, TaskSet.id == SetRevision.set_id).where(TaskSet.name == name)
     if number is not None:
@@ -65,7 +65,7 @@ def find(session: Session, name: str, number: str | None) -> SetRevision:
     if revision.deleted_at is not None:
         why = revision.deleted_reason or "no reason was given"
         raise UsageError(
-            f"{name}@{revision.number} was deleted: {why}", code="revision_deleted", hint=f"see /sets/{name}"
+            f"{name}@{revision.number} was deleted: {why}", code="deleted_revision", hint=f"see /sets/{name}"
         )
     return revision
 

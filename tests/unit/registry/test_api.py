@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from envsdk.errors import StoreError, UsageError
 from registry.remote import RemoteRegistry
+from registry.revisions import delete_revision
 from registry.tokens import create_token, revoke_token
 from registry.web.app import create_app
 
@@ -196,14 +197,11 @@ def test_a_package_that_would_leave_its_folder_is_rejected(server, token):
 
 
 def test_a_deleted_revision_is_gone_with_its_reason(server, registry, make_task, make_report):
-    from registry.revisions import find_revision
-
     task = make_task("a")
     registry.push([task], [make_report(task)])
     registry.resolve("", name="old")
     with registry.database.writing() as session:
-        revision = find_revision(session, "old@1")
-        revision.deleted_at, revision.deleted_reason = 1.0, "held a licensed text"
+        delete_revision(session, "old@1", reason="held a licensed text")
     answer = server.get("/api/sets/old@1")
     assert answer.status_code == 410
     assert "held a licensed text" in answer.json()["errors"][0]["message"]

@@ -263,3 +263,10 @@ def test_serve_answers_and_ends_cleanly_with_its_worker(url, filled):
         process.terminate()
         assert process.wait(timeout=60) in {0, -15, 130}
     assert body["total"] == 1
+
+
+def test_a_revision_is_deleted_with_a_reason_that_its_reader_is_told(run, filled):
+    run("pin", "verifier:checked", "--name", "mine")
+    assert run("delete", "mine@1", "--reason", "held answers")[0] == 0
+    status, answer = run("query", "set:mine@1", "--json")
+    assert (status, "held answers" in answer["errors"][0]["message"]) == (2, True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from envsdk.errors import SpecError, StoreError, UsageError
 from registry.lock import read_lock, write_lock
-from registry.revisions import SetEntry, find_revision, normal_name, set_digest
+from registry.revisions import SetEntry, delete_revision, normal_name, set_digest
 from registry.sets import TaskSetRevision, compare
 
 HEX = st.text("0123456789abcdef", min_size=64, max_size=64)
@@ -86,11 +86,36 @@ def test_what_is_not_there_is_named(registry, tasks, reference):
 def test_a_deleted_revision_says_why(registry, tasks):
     registry.resolve("tag:t", name="set")
     with registry.database.writing() as session:
-        revision = find_revision(session, "set@1")
-        revision.deleted_at, revision.deleted_reason = 1.0, "leaked"
+        delete_revision(session, "set@1", reason=" leaked ")
     with pytest.raises(UsageError, match="leaked") as caught:
         registry.revision("set@1")
     assert caught.value.code == "deleted_revision"
+
+
+def test_deleting_gives_the_revision_before_back_and_no_number_twice(registry, tasks):
+    registry.resolve("tag:t", name="set")
+    registry.resolve("tag:t limit:1", name="set")
+    with registry.database.writing() as session:
+        delete_revision(session, "set@2", reason="leaked")
+    assert registry.revision("set").revision == 1
+    assert registry.resolve("tag:t limit:1", name="set").revision == 3
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason", "code"),
+    [
+        ("set", "x", "no_number"),
+        ("set@1", " ", "no_reason"),
+        ("set@7", "x", "unknown_set"),
+        ("no@1", "x", "unknown_set"),
+    ],
+)
+def test_deleting_wants_one_revision_and_a_reason(registry, tasks, reference, reason, code):
+    registry.resolve("tag:t", name="set")
+    with pytest.raises(UsageError) as caught, registry.database.writing() as session:
+        delete_revision(session, reference, reason=reason)
+    assert caught.value.code == code
+    assert registry.revision("set@1").revision == 1
 
 
 @pytest.mark.parametrize(("given_name", "stored"), [("My Set", "my-set"), ("a_b", "a-b"), ("v1.2", "v1.2")])

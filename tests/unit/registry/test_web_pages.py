@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import event, select
+from sqlalchemy import event
 
 from envsdk.episode.record import TokenTrace, VersionSpan
 from registry import web
-from registry.db import SetRevision
 from registry.local import LocalRegistry
+from registry.revisions import delete_revision
 from registry.web.app import create_app
 from registry.web.pages import revision, tasks
 from registry.web.pages.episode import token_runs, turn_runs
@@ -327,8 +327,7 @@ def test_a_name_in_another_case_leads_to_its_page_for_good(site: TestClient, pat
 
 def test_a_deleted_revision_is_gone_with_its_reason_and_the_latest_is_the_one_before(filled: LocalRegistry) -> None:
     with filled.database.writing() as session:
-        second = session.scalar(select(SetRevision).where(SetRevision.number == 2))
-        second.deleted_at, second.deleted_reason = 1.0, "its licence was withdrawn"
+        delete_revision(session, "small@2", reason="its licence was withdrawn")
     with TestClient(create_app(filled)) as client:
         gone, latest = client.get("/sets/small/2"), client.get("/sets/small.json")
 
