@@ -61,8 +61,9 @@ class CheckSession:
             self._tasks[slug] = make(self._folder / str(len(self._tasks)) / slug)
         task = self._tasks[slug]
         stages = self._stages_of(slug, task)
-        known = next(iter(stages.values())).known() if len(stages) == 1 else {}
-        return task, self.run(ask_task(check, stages)), known
+        result = self.run(ask_task(check, stages))
+        known = {f"{step}_{name}" if step else name: v for step, s in stages.items() for name, v in s.known().items()}
+        return task, result, known
 
     def provider_for(self, task: Task) -> SandboxProvider | None:
         """The back end, opened once, where the task needs one. Raises `PrerequisiteError`."""

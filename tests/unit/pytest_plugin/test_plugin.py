@@ -204,3 +204,29 @@ def test_difference(run_verifier, tmp_path):
     result = project.runpytest_inprocess("test_mine.py")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*two records of Task differ in 1 fields*", "*oracle: *!= 'other'*"])
+
+
+TWO_STEPS = """
+from envsdk import Draw, Step, task, verifier
+
+
+@verifier
+def same(answer: str, *, expected: str) -> bool:
+    return answer.strip() == expected
+
+
+@task(verifier=same)
+def twice() -> Draw:
+    steps = [Step(name=n, instruction="Count.", oracle=n, params={"expected": n if n == "1" else "x"}) for n in "12"]
+    return Draw(steps=steps)
+"""
+
+
+def test_each_step_of_a_task_is_asked_and_the_failing_one_named(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(steps_tasks=TWO_STEPS)
+    result = pytester.runpytest_inprocess("--task-checks", "oracle,noop", "--junit-xml=junit.xml")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["*twice*oracle*step 2: the oracle does not pass: reward 0*"])
+    cases = ET.parse(pytester.path / "junit.xml").iter("property")
+    said = {case.get("name"): case.get("value") for case in cases}
+    assert (said["1_oracle_reward"], said["2_oracle_reward"]) == ("1", "0")
