@@ -9,11 +9,14 @@ Every failure of the driver leaves as a `StoreError` with a code (``database_loc
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
@@ -114,10 +117,33 @@ def _sqlite(url: str) -> Engine:
             where=path,
             hint="check the path and its permissions",
         ) from error
-    engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S})
+    engine = create_engine(url, creator=lambda: _connect(path))
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
     return engine
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    # Threads share the pool, each connection being used by one at a time.
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()
+    except sqlite3.OperationalError:
+        connection.close()
+        if not _lies_still(path):
+            raise
+        # Even to read, WAL mode makes files beside the database, which a read-only file system refuses. Where none can
+        # be made and none was left, there is nothing but the file, and it is read as it is.
+        return sqlite3.connect(f"file:{quote(path)}?immutable=1", uri=True, check_same_thread=False)
+    return connection
+
+
+def _lies_still(path: str) -> bool:
+    """Whether a database is there that nobody here can write and no writer left unfinished."""
+    file = Path(path)
+    effective = os.access in os.supports_effective_ids
+    writable = os.access(file.parent, os.W_OK, effective_ids=effective)
+    return file.is_file() and not writable and not file.with_name(f"{file.name}-wal").exists()
 
 
 def _on_connect(connection: Any, _record: Any) -> None:

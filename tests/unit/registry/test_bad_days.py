@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -190,6 +194,66 @@ def test_a_database_that_only_reads_says_so_and_still_reads(registry, task, make
     registry.database.engine.dispose()
     writable_again()
     assert registry.append([make_record(task, True)]).accepted == 1
+
+
+@pytest.fixture
+def unwritable():
+    """A folder that holds an embedded registry with one task, and that nobody here may write to for a while."""
+    folder = Path(tempfile.mkdtemp(prefix="envsdk-test-"))  # pytest's own folders let no other user in
+    user = os.geteuid()
+
+    @contextmanager
+    def locked():
+        for path in (*folder.glob("*.sqlite"), folder):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        if user == 0:
+            os.seteuid(65_534)
+        try:
+            yield
+        finally:
+            os.seteuid(user)
+            folder.chmod(0o755)
+            for path in folder.glob("*.sqlite"):
+                path.chmod(0o644)
+
+    yield folder, locked
+    shutil.rmtree(folder)
+
+
+def test_an_embedded_registry_in_a_folder_that_cannot_be_written_is_read(unwritable, make_task, make_report):
+    folder, locked = unwritable
+    url = f"sqlite:///{folder}/registry.sqlite"
+    task = make_task("a")
+    with LocalRegistry(url) as registry:
+        registry.push([task], [make_report(task)])
+    assert [path.name for path in folder.iterdir() if path.is_file()] == ["registry.sqlite"]
+    with locked(), LocalRegistry(url) as registry:
+        assert registry.query("").total == 1
+        with pytest.raises(StoreError) as caught:
+            registry.resolve("", name="mine")
+        assert caught.value.code == "database_read_only"
+    with LocalRegistry(url) as registry:
+        assert registry.resolve("", name="mine").revision == 1
+
+
+def test_what_a_writer_left_unfinished_is_not_passed_over(unwritable, make_task, make_record):
+    """The newest outcomes are in the log beside the file: reading the file alone would lose them."""
+    folder, locked = unwritable
+    url = f"sqlite:///{folder}/registry.sqlite"
+    task = make_task("a")
+    with LocalRegistry(url) as registry:
+        registry.push([task])
+        registry.append([make_record(task, True)])
+        shutil.copytree(folder, folder / "copy", ignore=shutil.ignore_patterns("*-shm", "blobs", "copy"))
+    for path in (folder / "copy").iterdir():
+        path.rename(folder / path.name)
+    (folder / "copy").rmdir()
+    with locked():
+        try:
+            with LocalRegistry(url) as registry:
+                assert registry.query("").items[0].n == 1
+        except StoreError as error:
+            assert error.code in {"database_unreachable", "database_read_only"}  # noqa: PT017 - either is right
 
 
 def test_a_read_only_database_is_a_503_over_http(registry, task):
