@@ -1,12 +1,12 @@
 """Which loss still learns when its episodes are old: presets against lag, on a model small enough for many seeds.
 
-    python benchmarks/lag_stability.py [--steps 80] [--seeds 3] [--lags 0,4,8] [--presets dapo,tis,...]
+    python benchmarks/lag_stability.py [--steps 80] [--seeds 3] [--lags 0,4,8] [--presets default,dapo,tis,...]
 
 The learner is the real one; the engine is a copy of its weights, ``lag`` versions behind, that samples replies of three
 tokens. A reply earns 1 when its first token repeats the prompt's last. Printed for each preset and lag: the pass rate
 over the last ten steps (mean and range over seeds) and the lowest effective sample size of any step, one Markdown row
-each. ``unclipped`` is an importance-weighted policy gradient without a bound, for comparison: what a lag does to a loss
-that nothing protects.
+each. ``default`` is what a run has that names no preset; ``unclipped`` is an importance-weighted policy gradient
+without a bound, for comparison: what a lag does to a loss that nothing protects.
 """
 
 from __future__ import annotations
@@ -26,13 +26,18 @@ from envsdk.episode.record import EpisodeRecord, PolicyId, TokenTrace, VersionSp
 from envsdk.errors import EnvsdkError
 from tests.fakes.outcomes import finished
 from trainer.batch import build_batch
-from trainer.batch_config import BatchConfig
 from trainer.learner import Learner
 from trainer.learner_config import LearnerConfig
-from trainer.loss.config import PRESETS, LossConfig
+from trainer.loss.config import LossConfig
+from trainer.loss.preset import PRESETS
 
 VOCABULARY, PROMPT, REPLY, GROUPS, SAMPLES = 12, 4, 3, 8, 8
-UNCLIPPED = LossConfig(loss="tis_pg", cap=1e6)
+Loss = str | LossConfig
+LOSSES: dict[str, Loss] = {
+    "default": LossConfig(),
+    **{name: name for name in PRESETS},
+    "unclipped": LossConfig(loss="tis_pg", cap=1e6),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +100,11 @@ def _record(number: int, ids: list[int], logprobs: list[float], version: int) ->
     )
 
 
-def train(loss: LossConfig, *, lag: int, seed: int, steps: int, lr: float) -> Run:
+def train(loss: Loss, *, lag: int, seed: int, steps: int, lr: float) -> Run:
     """Train one model; episodes of step n come from the weights of step n - ``lag``."""
     draw, sampler = random.Random(seed), torch.Generator().manual_seed(seed)
-    config = LearnerConfig(
-        lr=lr, precision="fp32", loss=loss, batch=BatchConfig(max_lag=None), threads=1, max_skipped=1
-    )
+    settings = {"lr": lr, "precision": "fp32", "loss": loss, "batch": {"max_lag": None}, "threads": 1, "max_skipped": 1}
+    config = LearnerConfig.model_validate(settings).for_replies(REPLY)
     learner = Learner(None, config, model=tiny_model(seed))
     past: deque[tuple[int, Any]] = deque([(0, copy.deepcopy(learner.model))], maxlen=lag + 1)
     passed, lowest = [], 1.0
@@ -119,12 +123,11 @@ def train(loss: LossConfig, *, lag: int, seed: int, steps: int, lr: float) -> Ru
 
 def main() -> None:
     """Run all presets at all lags and print a Markdown table."""
-    losses = {**PRESETS, "unclipped": UNCLIPPED}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=80)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--lags", default="0,4,8")
-    parser.add_argument("--presets", default=",".join(losses))
+    parser.add_argument("--presets", default=",".join(LOSSES))
     parser.add_argument("--lr", type=float, default=5e-3)
     given = parser.parse_args()
     print(f"{given.steps} steps at lr {given.lr}, {GROUPS} x {SAMPLES} episodes each, {given.seeds} seeds\n")
@@ -132,7 +135,7 @@ def main() -> None:
     for name in given.presets.split(","):
         for lag in map(int, given.lags.split(",")):
             runs = [
-                train(losses[name], lag=lag, seed=seed, steps=given.steps, lr=given.lr) for seed in range(given.seeds)
+                train(LOSSES[name], lag=lag, seed=seed, steps=given.steps, lr=given.lr) for seed in range(given.seeds)
             ]
             rates = [statistics.fmean(run.passed[-10:]) for run in runs]
             span = f"{min(rates):.2f}-{max(rates):.2f}"

@@ -30,6 +30,7 @@ from trainer.endings import abandoned
 from trainer.engines.policy import start_policy
 from trainer.engines.token_policy import Sampling, TokenPolicy
 from trainer.group import CompleteGroup, Member
+from trainer.implied import implied
 from trainer.learner_thread import LOOP_STATE, Learner, LearnerThread
 from trainer.ledger import Ledger
 from trainer.look_ahead import LookAhead
@@ -66,6 +67,7 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         run.update(task_set=name, task_set_digest=digest)
         tasks = await asyncio.to_thread(task_set.fetch, registry, pairs, run.path / TASKS)
         say(f"{len(tasks)} tasks, pinned as {name}")
+        config = implied(config, tasks)
         config = config.model_copy(update={"learner": config.learner.for_replies(_longest_replies(config, tasks))})
         provider = open_provider(config.sandbox or None)
         closing.push_async_callback(provider.close)

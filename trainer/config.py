@@ -22,8 +22,10 @@ from envsdk.suggest import did_you_mean
 from trainer.batch_config import BatchConfig
 from trainer.engines.vllm_engine import EngineOptions
 from trainer.learner_config import LearnerConfig
+from trainer.loss.preset import preset
 
 _ENV = "ENVSDK_TRAIN_"
+_PRESET = "learner.loss"
 
 
 class TrainConfig(Frozen):
@@ -91,7 +93,7 @@ def resolve(flags: Mapping[str, Any], *, config: Path | None = None) -> Resolved
     origins: dict[str, str] = {}
     given = {name: value for name, value in flags.items() if value is not None}
     for origin, settings in [*_files(config), ("environment", _environment()), ("flag", given)]:
-        for name, value in settings.items():
+        for name, value in _spelled_out(settings).items():
             values[name], origins[name] = value, origin
     try:
         merged = TrainConfig.model_validate(_nest(values))
@@ -104,6 +106,15 @@ def resolve(flags: Mapping[str, Any], *, config: Path | None = None) -> Resolved
     ]:
         raise _invalid(endless)
     return Resolved(merged, origins)
+
+
+def _spelled_out(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A source's settings with its preset, where it names one, as the settings that it stands for, below its others."""
+    name = settings.get(_PRESET)
+    if not isinstance(name, str):
+        return dict(settings)
+    below = flatten(preset(name).settings, "learner.")
+    return below | {key: value for key, value in settings.items() if key != _PRESET}
 
 
 def _invalid(problems: Sequence[dict[str, str]]) -> SpecError:
@@ -139,7 +150,7 @@ def _files(config: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _environment() -> dict[str, Any]:
-    names = flatten(TrainConfig().model_dump())
+    names = [*flatten(TrainConfig().model_dump()), _PRESET]
     spelled = {name: _ENV + name.upper().replace(".", "_") for name in names}
     return {name: os.environ[variable] for name, variable in spelled.items() if variable in os.environ}
 

@@ -13,6 +13,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
+from trainer.loss.aggregate import Denominators, aggregate
+from trainer.loss.config import Aggregation
 from trainer.loss.ratio import at_trained, log_ratio
 
 KlKind = Literal["k1", "k2", "k3", "k3_value_k2_grad", "k3_weighted", "k3_weighted_detached"]
@@ -83,9 +85,13 @@ class _K3(torch.autograd.Function):
         return -torch.expm1(-l_BT) * grad_BT
 
 
-def kl_loss(value_BT: Tensor, mask_BT: Tensor, *, coef: float, n_tok: int) -> Tensor:
-    """``coef`` times the token mean over the GLOBAL batch's ``n_tok`` trainable tokens; 0 for an empty batch."""
-    return coef * at_trained(value_BT, mask_BT.bool()).sum() / max(n_tok, 1)
+def kl_loss(value_BT: Tensor, mask_BT: Tensor, *, coef: float, how: Aggregation, denominators: Denominators) -> Tensor:
+    """``coef`` times this share's part of the global batch's mean, a mean of the loss's kind; 0 for an empty batch.
+
+    Source: arXiv 2402.03300 has the KL inside the loss's own means.
+    """
+    mask_BT = mask_BT.bool()
+    return coef * aggregate(at_trained(value_BT, mask_BT), mask_BT, how, denominators)
 
 
 def exact_kl(probs_V: Tensor, probs_ref_V: Tensor) -> Tensor:

@@ -166,7 +166,7 @@ class Learner:
         result = policy_loss(inputs, self.config.loss, denominators, weight_BT=weight_BT)
         loss = result.loss
         if self._reference is not None:
-            kl = self._kl(row, table, logp_BT, denominators.n_tok)
+            kl = self._kl(row, table, logp_BT, denominators)
             loss = loss + kl
             sums.kl += kl.item()
         loss.backward()
@@ -185,12 +185,14 @@ class Learner:
         sums.rejected += int((table.mask_BT & (weight_BT == 0)).sum())
         return weight_BT
 
-    def _kl(self, row: PackedRow, table: TokenTable, logp_BT: Tensor, n_tok: int) -> Tensor:
+    def _kl(self, row: PackedRow, table: TokenTable, logp_BT: Tensor, denominators: Denominators) -> Tensor:
         with torch.no_grad():
             reference_BT = table.spread(row_logprobs(self._reference, row, temperature=self.config.temperature))
         # k2 in the gradient: differentiated k3 is not the gradient of the divergence.
         value_BT = kl_per_token("k3_value_k2_grad", logp_BT, reference_BT.to(logp_BT.dtype), table.mask_BT)
-        return kl_loss(value_BT, table.mask_BT, coef=self.config.kl_coef, n_tok=n_tok)
+        return kl_loss(
+            value_BT, table.mask_BT, coef=self.config.kl_coef, how=self.config.loss.agg, denominators=denominators
+        )
 
     def _apply(self, loss: float) -> tuple[float, bool]:
         """Clip and step; returns the gradient's norm before the clip, and whether the weights moved."""

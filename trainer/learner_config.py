@@ -5,15 +5,16 @@ Combinations that are known to be wrong are refused when the settings are read, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from envsdk.frozen import Frozen
 from trainer.batch_config import BatchConfig
-from trainer.loss.config import LossConfig, preset
+from trainer.loss.config import Anchor, LossConfig
+from trainer.loss.preset import preset
 
-Anchor = Literal["engine", "recomputed"]
 CorrectionRule = Literal[
     "none",
     "token_tis",
@@ -66,7 +67,7 @@ class LearnerConfig(Frozen):
         lr: learning rate after ``warmup_steps`` steps of linear rise; then constant, or falling to 0 at
             ``total_steps``.
         grad_clip: largest norm of the whole gradient.
-        loss: a mechanism with its bounds, or the name of a preset of `trainer.loss.config`.
+        loss: a mechanism with its bounds, or a name of `trainer.loss.preset`, which sets more than the loss.
         precision: of forward and backward; master weights and optimizer are float32 in any case.
         anchor: what the loss's ratio is taken against: the ``engine``'s logprobs, so that lag and mismatch are inside
             the trust region, or the policy at the start of the update, ``recomputed`` (the ratio is then 1, and a
@@ -102,13 +103,26 @@ class LearnerConfig(Frozen):
     device: Literal["auto", "cpu", "cuda"] = "auto"
     seed: int = 0
 
-    @field_validator("loss", mode="before")
+    @model_validator(mode="before")
     @classmethod
     def _preset_by_name(cls, given: Any) -> Any:
-        return preset(given) if isinstance(given, str) else given
+        if not isinstance(given, Mapping) or not isinstance(name := given.get("loss"), str):
+            return given
+        return _over(preset(name).settings, {key: value for key, value in given.items() if key != "loss"})
+
+    def for_replies(self, tokens: int) -> LearnerConfig:
+        """The same for episodes that generate at most ``tokens`` tokens, where the loss divides by a length."""
+        if self.loss.agg != "seq_mean_token_sum_norm" or self.loss.length is not None:
+            return self
+        return self.model_copy(update={"loss": self.loss.model_copy(update={"length": float(tokens)})})
 
     @model_validator(mode="after")
-    def _weight_is_applied_once(self) -> LearnerConfig:
+    def _parts_fit(self) -> LearnerConfig:
+        if self.anchor == "engine" and self.loss.loss == "decoupled_ppo":
+            raise ValueError(
+                "decoupled_ppo needs a policy between the engine's and the current one, and anchor 'engine' makes both "
+                "one, which is ppo_clip: take anchor 'recomputed', or loss ppo_clip"
+            )
         if self.anchor == "engine" and self.correction.rule not in _REJECTS_ONLY:
             raise ValueError(
                 f"anchor 'engine' has the engine's ratio inside the loss: {self.correction.rule} would apply it twice; "
@@ -119,3 +133,12 @@ class LearnerConfig(Frozen):
         if self.decay != "constant" and self.total_steps <= self.warmup_steps:
             raise ValueError(f"decay {self.decay!r} needs total_steps above warmup_steps ({self.warmup_steps})")
         return self
+
+
+def _over(below: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """``given`` over ``below``, table by table; of a record, the fields that somebody set."""
+    merged = dict(below)
+    for key, value in given.items():
+        inner = value.model_dump(exclude_unset=True) if isinstance(value, BaseModel) else value
+        merged[key] = _over(below[key], inner) if isinstance(inner, Mapping) and key in below else value
+    return merged

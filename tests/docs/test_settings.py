@@ -33,7 +33,7 @@ def test_the_page_names_no_setting_that_is_none() -> None:
 
 
 def test_a_preset_is_named_as_it_is_given() -> None:
-    from trainer.loss.config import PRESETS
+    from trainer.loss.preset import PRESETS
 
     page = PAGE.read_text(encoding="utf-8")
     assert [name for name in PRESETS if f"`{name}`" not in page] == []

@@ -12,6 +12,7 @@ from envsdk.conformance.run import Case, SkipCaseError, known
 from trainer.conformance import reading
 from trainer.conformance.reading import Tolerance
 from trainer.kl import KL_KINDS, KlClamps, KlKind, exact_kl, kl_loss, kl_per_token
+from trainer.loss.aggregate import count_denominators
 
 
 def judge(case: Case) -> None:
@@ -41,13 +42,13 @@ def _judge_estimator(body: Mapping[str, Any], dtype: torch.dtype) -> None:
         clamps=KlClamps(before=params.get("clamp_in"), after=params.get("clamp_out")),
         logp_old_BT=reading.table(body["logp_old"], dtype) if "logp_old" in body else None,
     )
-    n_tok = int(mask_BT.sum())
-    loss = kl_loss(value_BT, mask_BT, coef=params["coef"], n_tok=n_tok)
+    denominators = count_denominators(mask_BT)
+    loss = kl_loss(value_BT, mask_BT, coef=params["coef"], how="token_mean", denominators=denominators)
     (grad_BT,) = torch.autograd.grad(loss, logp_BT)
     reading.close_table("value", value_BT.detach(), want["value"], tol)
     reading.close("loss", loss.item(), want["loss"], tol)
     reading.close_table("grad", grad_BT, want["grad"], tol)
-    reading.equal("n_tok", n_tok, want["n_tok"])
+    reading.equal("n_tok", denominators.n_tok, want["n_tok"])
     assert bool((grad_BT[~mask_BT] == 0.0).all()), "the gradient of a masked token is not exactly 0"
 
 

@@ -1,17 +1,17 @@
-"""Which loss a run uses, as data, and the presets the field knows by name.
+"""Which loss a run uses, as data.
 
 A new mechanism is one file with one function of `LossInputs`, one member of `LossName` and one line in
-`trainer.loss.policy`; a new preset is one line here. Nothing here loads torch.
+`trainer.loss.policy`; names that the field knows are in `trainer.loss.preset`. Nothing here loads torch.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-from envsdk.errors import UsageError
 from envsdk.frozen import Frozen
 
 Aggregation = Literal["token_mean", "seq_mean_token_mean", "seq_mean_token_sum_norm"]
+Anchor = Literal["engine", "recomputed"]
 LossName = Literal["ppo_clip", "gspo", "cispo", "tis_pg", "decoupled_ppo"]
 
 
@@ -24,7 +24,8 @@ class LossConfig(Frozen):
         cap: truncation of the importance weight (``tis_pg``).
         rho_cap: truncation of the behaviour weight (``decoupled_ppo``); `None` for none.
         agg: how token losses become one number.
-        length: the constant L of ``seq_mean_token_sum_norm``, in tokens.
+        length: the constant L of ``seq_mean_token_sum_norm``, in tokens; `None` for what the tasks allow an episode
+            to generate, which `trainer.learner_config.LearnerConfig.for_replies` puts in.
         log_ratio_clamp: bound on |log ratio| before exp.
     """
 
@@ -37,27 +38,3 @@ class LossConfig(Frozen):
     agg: Aggregation = "token_mean"
     length: float | None = None
     log_ratio_clamp: float = 20.0
-
-
-PRESETS: dict[str, LossConfig] = {
-    "grpo": LossConfig(eps_high=0.2, agg="seq_mean_token_mean"),
-    "dapo": LossConfig(),
-    "dr_grpo": LossConfig(eps_high=0.2, agg="seq_mean_token_sum_norm", length=512.0),
-    "gspo": LossConfig(loss="gspo", eps_low=3e-4, eps_high=4e-4, agg="seq_mean_token_mean"),
-    "cispo": LossConfig(loss="cispo", eps_low=1.0, eps_high=0.28),
-    "tis": LossConfig(loss="tis_pg", cap=2.0),
-    "decoupled": LossConfig(loss="decoupled_ppo", eps_high=0.2, rho_cap=5.0),
-}
-
-
-def preset(name: str) -> LossConfig:
-    """The preset called ``name``.
-
-    Raises:
-        UsageError: code ``unknown_loss``.
-    """
-    if name not in PRESETS:
-        raise UsageError(
-            f"no loss preset {name!r}", code="unknown_loss", hint=f"one of {', '.join(sorted(PRESETS))}", where=name
-        )
-    return PRESETS[name]

@@ -93,3 +93,16 @@ def test_the_listing_names_every_setting_once_with_its_origin() -> None:
     assert "steps = 7    # flag" in lines
     names = [line.split(" = ")[0] for line in lines]
     assert len(names) == len(set(names)) > 30
+
+
+def test_a_preset_is_what_it_stands_for_below_what_its_source_and_those_above_set(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (alone / "envsdk.toml").write_text("[train.learner]\nkl_coef = 0.5\nloss.eps_low = 0.1\n")
+    monkeypatch.setenv("ENVSDK_TRAIN_LEARNER_LOSS", "grpo")
+    found = resolve({"learner.loss.eps_high": "0.3"})
+    learner = found.config.learner
+    assert (learner.batch.estimator, learner.kl_coef, learner.loss.eps_low) == ("grpo", 0.04, 0.2)
+    assert learner.loss.eps_high == 0.3
+    assert found.origins["learner.batch.estimator"] == "environment"
+    assert learner.batch.lag_rule == TrainConfig().learner.batch.lag_rule

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.kl import KL_KINDS, KlClamps, exact_kl, kl_loss, kl_per_token
+from trainer.loss.aggregate import Denominators
 
 seeds = st.integers(0, 2**31)
 NO_CLAMPS = KlClamps(None, None)
@@ -91,8 +92,21 @@ def test_an_unknown_kind_names_the_known_ones() -> None:
 
 
 def test_the_loss_divides_by_the_global_count() -> None:
-    assert kl_loss(torch.tensor([[1.0, 2.0]]), torch.tensor([[1, 1]]), coef=0.5, n_tok=6).item() == pytest.approx(0.25)
-    assert kl_loss(torch.tensor([[1.0]]), torch.tensor([[0]]), coef=0.5, n_tok=0).item() == 0.0
+    def loss(value, mask, **counts) -> float:
+        found = kl_loss(
+            torch.tensor([value]), torch.tensor([mask]), coef=0.5, how="token_mean", denominators=Denominators(**counts)
+        )
+        return found.item()
+
+    assert loss([1.0, 2.0], [1, 1], n_tok=6, n_seq=2) == pytest.approx(0.25)
+    assert loss([1.0], [0], n_tok=0, n_seq=0) == 0.0
+
+
+def test_the_loss_is_a_mean_of_the_same_kind_as_the_policys() -> None:
+    value_BT, mask_BT = torch.tensor([[1.0, 3.0], [8.0, math.nan]]), torch.tensor([[1, 1], [1, 0]])
+    counts = Denominators(n_tok=3, n_seq=2)
+    by_sequence = kl_loss(value_BT, mask_BT, coef=1.0, how="seq_mean_token_mean", denominators=counts)
+    assert by_sequence.item() == pytest.approx((2.0 + 8.0) / 2)
 
 
 @given(seeds)

@@ -15,7 +15,8 @@ from tests.fakes.episodes import make_group
 from trainer.batch import Batch, build_batch
 from trainer.learner import Learner
 from trainer.learner_config import CorrectionConfig, LearnerConfig
-from trainer.loss.config import PRESETS, LossConfig
+from trainer.loss.config import LossConfig
+from trainer.loss.preset import PRESETS
 
 
 def a_batch(*, version: int = 1, groups: int = 3, logprob: float = -4.0) -> Batch:
@@ -49,7 +50,12 @@ def weights_after(one: Learner, batch: Batch) -> dict[str, torch.Tensor]:
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_preset_makes_an_update_with_finite_metrics(name: str) -> None:
-    metrics = learner(loss=PRESETS[name]).step(a_batch())
+    one = Learner(
+        None,
+        LearnerConfig.model_validate({"precision": "fp32", "lr": 1e-2, "loss": name}).for_replies(16),
+        model=tiny_llama(),
+    )
+    metrics = one.step(a_batch())
     assert metrics["updated"] == 1.0
     assert metrics["grad_norm"] > 0
     assert all(math.isfinite(value) for value in metrics.values())
@@ -205,7 +211,7 @@ def test_combinations_that_are_known_to_be_wrong_are_refused(settings: dict[str,
 
 
 def test_a_loss_may_be_given_by_the_name_of_its_preset() -> None:
-    assert LearnerConfig.model_validate({"loss": "gspo"}).loss == PRESETS["gspo"]
+    assert LearnerConfig.model_validate({"loss": "gspo"}).loss == PRESETS["gspo"].loss
     with pytest.raises(UsageError) as caught:
         LearnerConfig.model_validate({"loss": "best"})
     assert caught.value.code == "unknown_loss"

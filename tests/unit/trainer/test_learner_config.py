@@ -10,12 +10,16 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+from envsdk.errors import UsageError
+from trainer.batch_config import BatchConfig
+from trainer.config import flatten
 from trainer.correction.drift import drift
 from trainer.correction.rule import DRIFT_RULES
 from trainer.learner_config import Anchor, CorrectionConfig, CorrectionRule, LearnerConfig
 from trainer.loss.aggregate import count_denominators
-from trainer.loss.config import PRESETS, LossConfig, LossName
+from trainer.loss.config import LossConfig, LossName
 from trainer.loss.policy import policy_loss
+from trainer.loss.preset import PRESETS
 from trainer.loss.term import LossInputs
 
 RULES = typing.get_args(CorrectionRule)
@@ -54,8 +58,9 @@ def test_the_engines_ratio_is_applied_at_most_once(anchor: str, rule: str, loss:
     settings = {"anchor": anchor, "correction": {"rule": rule}, "loss": {"loss": loss}}
     applied = [anchor == "engine", not only_rejects(rule)]
     by_the_loss = loss in {"tis_pg", "decoupled_ppo"} and not only_rejects(rule)
-    if all(applied) or by_the_loss:
-        with pytest.raises(ValidationError, match=r"twice|doubles"):
+    without_a_proximal_policy = loss == "decoupled_ppo" and anchor == "engine"
+    if all(applied) or by_the_loss or without_a_proximal_policy:
+        with pytest.raises(ValidationError, match=r"twice|doubles|makes both one"):
             LearnerConfig.model_validate(settings)
     else:
         assert LearnerConfig.model_validate(settings).correction.rule == rule
@@ -63,8 +68,7 @@ def test_the_engines_ratio_is_applied_at_most_once(anchor: str, rule: str, loss:
 
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_every_preset_can_be_named_and_gives_a_finite_loss(name: str) -> None:
-    config = LearnerConfig.model_validate({"loss": name, "anchor": "recomputed"})
-    assert config.loss == PRESETS[name]
+    config = LearnerConfig.model_validate({"loss": name}).for_replies(512)
     logp_BT = torch.tensor([[-1.0, -2.0, -0.5]], requires_grad=True)
     mask_BT = torch.tensor([[True, False, True]])
     inputs = LossInputs.of(
@@ -72,6 +76,43 @@ def test_every_preset_can_be_named_and_gives_a_finite_loss(name: str) -> None:
     )
     loss = policy_loss(inputs, config.loss, count_denominators(mask_BT, length=config.loss.length)).loss
     assert loss.isfinite()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        # What each paper sets, from the papers and not from the table.
+        ("grpo", {"batch.estimator": "grpo", "kl_coef": 0.04, "loss.agg": "seq_mean_token_mean", "loss.eps_high": 0.2}),
+        ("dapo", {"batch.estimator": "grpo", "kl_coef": 0.0, "loss.agg": "token_mean", "loss.eps_high": 0.28}),
+        ("dr_grpo", {"batch.estimator": "dr_grpo", "kl_coef": 0.0, "loss.agg": "seq_mean_token_sum_norm"}),
+        ("gspo", {"batch.estimator": "grpo", "loss.loss": "gspo", "loss.eps_low": 3e-4, "loss.eps_high": 4e-4}),
+        ("cispo", {"batch.estimator": "grpo", "loss.loss": "cispo", "loss.eps_low": 1.0, "loss.agg": "token_mean"}),
+        ("decoupled", {"anchor": "recomputed", "loss.loss": "decoupled_ppo"}),
+    ],
+)
+def test_a_preset_sets_all_that_its_paper_does(name: str, settings: dict[str, object]) -> None:
+    found = flatten(LearnerConfig.model_validate({"loss": name}).model_dump())
+    assert {key: found[key] for key in settings} == settings
+
+
+def test_what_is_set_beside_a_preset_stays() -> None:
+    beside = {"loss": "grpo", "kl_coef": 0.0, "batch": BatchConfig(max_lag=2)}
+    config = LearnerConfig.model_validate(beside)
+    assert (config.kl_coef, config.batch.max_lag, config.batch.estimator) == (0.0, 2, "grpo")
+
+
+@pytest.mark.parametrize("given", [None, 33.0])
+def test_a_length_that_nobody_set_is_that_of_the_longest_replies(given: float | None) -> None:
+    config = LearnerConfig(loss=LossConfig(agg="seq_mean_token_sum_norm", length=given))
+    assert config.for_replies(2048).loss.length == (given or 2048.0)
+    assert LearnerConfig().for_replies(2048) == LearnerConfig()
+
+
+def test_an_unknown_preset_names_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="ppo3000") as caught:
+        LearnerConfig.model_validate({"loss": "ppo3000"})
+    assert caught.value.code == "unknown_loss"
+    assert "dapo" in caught.value.hint
 
 
 @pytest.mark.parametrize("decay", ["linear", "cosine"])

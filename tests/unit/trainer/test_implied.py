@@ -1,0 +1,36 @@
+"""Settings that follow from others: filled in where nobody set them, and only there."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsdk.spec.model import Budget, Task
+from tests.fakes.episodes import make_task
+from trainer.config import TrainConfig, resolve
+from trainer.implied import implied, longest_replies
+
+
+def task(**budget: int) -> Task:
+    made = make_task()
+    return made.model_copy(update={"spec": made.spec.model_copy(update={"budget": Budget(**budget)})})
+
+
+@pytest.mark.parametrize(
+    ("budgets", "context", "longest"),
+    [
+        ([{"turns": 1, "reply_tokens": 64}], 2048, 64),
+        ([{"turns": 4, "reply_tokens": 64}, {"turns": 1, "reply_tokens": 100}], 2048, 256),
+        ([{"turns": 4, "reply_tokens": 64, "episode_tokens": 200}], 2048, 200),
+        ([{"turns": 64, "reply_tokens": 512}], 2048, 2048),
+    ],
+)
+def test_the_longest_replies_are_bound_by_turns_episode_and_context(
+    budgets: list[dict[str, int]], context: int, longest: int
+) -> None:
+    assert longest_replies([task(**budget) for budget in budgets], context=context) == longest
+
+
+def test_dr_grpo_divides_by_what_the_tasks_allow_and_other_losses_by_nothing_new() -> None:
+    tasks = [task(turns=3, reply_tokens=40)]
+    assert implied(resolve({"learner.loss": "dr_grpo"}).config, tasks).learner.loss.length == 120.0
+    assert implied(TrainConfig(), tasks).learner.loss == TrainConfig().learner.loss
