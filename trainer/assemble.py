@@ -95,9 +95,9 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         )
         moved = asyncio.Event()
         draws = LookAhead(sampler, depth=config.groups_per_step, moved=moved.set)
-        uploader = Uploader(partial(registry.append, run=run.path.name), warn=say)
+        uploader = Uploader(partial(registry.append, run=run.registry_name), warn=say)
         uploading = asyncio.create_task(uploader.serve(), name="uploader")
-        closing.push_async_callback(_finish_upload, uploader, uploading)
+        closing.push_async_callback(_finish_upload, uploader, uploading, say)
         parts = _rooms(
             config,
             run,
@@ -110,6 +110,8 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
             provider=provider,
             uploader=uploader,
         )
+        # Before anything new ends: a killed process may have left some in the ledger that it never sent.
+        uploader.add_again(parts.ledger.records())
         parts.say = say
         await start_parts(parts, tasks)
         warming = keep_warm(
@@ -243,9 +245,11 @@ def _make_learner(model_dir: Path, config: TrainConfig) -> Learner:
     return TorchLearner(model_dir, config.learner)
 
 
-async def _finish_upload(uploader: Uploader, uploading: asyncio.Task[None]) -> None:
+async def _finish_upload(uploader: Uploader, uploading: asyncio.Task[None], say: Say) -> None:
     await _cancelled(uploading)
     await uploader.flush()
+    if uploader.waiting:
+        say(f"{uploader.waiting} episodes are not in the registry: envsdk registry ingest RUN/episodes.jsonl")
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

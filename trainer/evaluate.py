@@ -7,10 +7,12 @@ be scored enters no rate (law 1) and lowers the coverage that stands beside it. 
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from envsdk.digest import sha256_hex
 from envsdk.episode.record import EpisodeRecord
 from envsdk.spec.model import Task
 from trainer.interval import RateInterval, clustered_rate
@@ -37,7 +39,7 @@ async def evaluate(
     n: int = 4,
     concurrency: int = 64,
     seed: int = 0,
-    name: str = "eval",
+    name: str = "",
     on_end: Callable[[EpisodeRecord], None] = lambda _: None,
 ) -> Evaluation:
     """Run ``n`` episodes of every task.
@@ -47,16 +49,17 @@ async def evaluate(
         run: one episode; its failures are records.
         n: attempts per task.
         concurrency: episodes at once.
-        seed: of the sampling; the same seed, weights and engine give the same prompts the same random numbers.
-        name: prefix of the episode ids.
+        seed: of the sampling; the same seed, weights and engine give a task the same random numbers.
+        name: prefix of the episode ids; where empty a fresh one, as no other evaluation has.
         on_end: hears every record as it comes.
     """
     slots = asyncio.Semaphore(concurrency)
+    prefix = name or f"eval-{uuid.uuid4().hex[:12]}"
 
     async def attempt(task: Task, number: int, index: int) -> EpisodeRecord:
         async with slots:
             for tried in range(_TRIES):
-                record = await run(task, f"{name}-{number:05d}-{index}.{tried}", seed + number * n + index)
+                record = await run(task, f"{prefix}-{number:05d}-{index}.{tried}", _seed_of(seed, task, index))
                 if not record.outcome.redispatch:
                     break
             on_end(record)
@@ -66,6 +69,11 @@ async def evaluate(
     pairs = [(task, number, index) for number, task in enumerate(tasks) for index in range(n)]
     records = await asyncio.gather(*(attempt(*pair) for pair in pairs))
     return summarise(records)
+
+
+def _seed_of(seed: int, task: Task, index: int) -> int:
+    """A session adds one for every turn: seeds that lay side by side would give a neighbour's turns the same noise."""
+    return int(sha256_hex(f"{seed}/{task.digests.task}/{index}".encode())[:12], 16)
 
 
 def summarise(records: Sequence[EpisodeRecord]) -> Evaluation:

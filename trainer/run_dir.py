@@ -138,6 +138,11 @@ class RunDir:
         return f"{run_id}-" if run_id else ""  # runs of before ids were theirs alone
 
     @property
+    def registry_name(self) -> str:
+        """The run's name in a registry: of two runs in folders of one name, each has its own."""
+        return f"{self.path.name[:100]}-{self.prefix}".rstrip("-")
+
+    @property
     def facts(self) -> Mapping[str, Any]:
         """What ``run.json`` says."""
         return dict(self._facts)

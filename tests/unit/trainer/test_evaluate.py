@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
 
 from tests.fakes.episodes import ENGINE_500, make_draw, make_record, make_task, scored
 from trainer.evaluate import evaluate, summarise
@@ -33,15 +34,51 @@ async def test_every_task_gets_its_attempts_with_seeds_of_their_own() -> None:
 
 async def test_what_the_machinery_spoiled_is_tried_again_and_then_left_out_of_the_rate() -> None:
     tries = Counter()
+    seeds = {}
 
     async def run(task, episode_id, seed):
-        tries[seed] += 1
-        broken = seed == 0 or (seed == 1 and tries[seed] == 1)
+        place = int(episode_id.split("-")[-1].split(".")[0])
+        tries[place] += 1
+        assert seeds.setdefault(place, seed) == seed
+        broken = place == 0 or (place == 1 and tries[place] == 1)
         return record_of(task, episode_id, ENGINE_500 if broken else scored(1.0))
 
     found = await evaluate([make_task()], run, n=4)
     assert tries == {0: 3, 1: 2, 2: 1, 3: 1}
     assert (found.overall.rate, found.overall.n, found.coverage) == (1.0, 3, 0.75)
+
+
+async def test_no_two_evaluations_name_an_episode_alike() -> None:
+    async def run(task, episode_id, seed):
+        return record_of(task, episode_id, scored(1.0))
+
+    both = [await evaluate([make_task()], run, n=2) for _ in range(2)]
+    assert len({record.episode_id for found in both for record in found.records}) == 4
+
+
+async def test_seeds_of_two_episodes_lie_further_apart_than_an_episode_has_turns() -> None:
+    seeds = []
+
+    async def run(task, episode_id, seed):
+        seeds.append(seed)
+        return record_of(task, episode_id, scored(1.0))
+
+    for seed in range(2):
+        await evaluate([make_task(number) for number in range(50)], run, n=8, seed=seed)
+    ordered = sorted(seeds)
+    assert min(later - earlier for earlier, later in itertools.pairwise(ordered)) > 1_000
+
+
+async def test_a_tasks_seeds_do_not_depend_on_the_tasks_beside_it() -> None:
+    seen = defaultdict(set)
+
+    async def run(task, episode_id, seed):
+        seen[task.slug].add(seed)
+        return record_of(task, episode_id, scored(1.0))
+
+    for tasks in ([make_task(1)], [make_task(0), make_task(1)]):
+        await evaluate(tasks, run, n=3)
+    assert len(seen["task-1"]) == 3
 
 
 async def test_no_more_run_at_once_than_allowed() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from envsdk.errors import StoreError, UsageError
 from envsdk.files.jsonl import read_rows
+from registry.outcomes import RUN_NAME
 from trainer.config import TrainConfig, resolve
 from trainer.run_dir import RunDir
 
@@ -107,6 +108,16 @@ def test_a_directory_that_holds_something_else_is_refused(tmp_path: Path) -> Non
         RunDir.create(tmp_path, TrainConfig())
     assert caught.value.code == "bad_run_dir"
     assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_runs_of_one_name_are_two_in_a_registry_and_a_reopened_one_is_the_same(tmp_path: Path) -> None:
+    names = [RunDir.create(tmp_path / folder / "a", TrainConfig()).registry_name for folder in ("one", "other")]
+    assert len(set(names)) == 2
+    assert [RunDir.open(tmp_path / folder / "a").registry_name for folder in ("one", "other")] == names
+
+
+def test_a_long_name_fits_a_registry(tmp_path: Path) -> None:
+    assert len(RunDir.create(tmp_path / ("a" * 200), TrainConfig()).registry_name) <= RUN_NAME
 
 
 def test_a_reopened_run_is_never_discarded(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from trainer.config import TrainConfig
 from trainer.ledger import Ledger
 from trainer.loop import RunResult, train
 from trainer.run_dir import RunDir
+from trainer.uploader import Uploader
 
 
 @pytest.fixture
@@ -76,6 +77,28 @@ async def test_a_second_run_of_the_same_name_is_counted_beside_the_first(
         for record in Ledger(tmp_path / folder / "r").records()
         if record.outcome.graded
     ]
+    with open_registry(config.registry) as client:
+        items = client.query("family:parity policy:fake").items
+    assert sum(item.n for item in items) == len(graded)
+
+
+async def test_nothing_of_a_run_is_refused_or_taken_for_anothers(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    for folder in ("one", "other"):
+        await train(config, RunDir.create(tmp_path / folder / "r", config), say=said.append)
+    assert not [line for line in said if "registry" in line]
+
+
+async def test_what_a_killed_run_left_in_its_ledger_reaches_the_registry_on_resuming(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as killed:
+        killed.setattr(Uploader, "add", lambda self, record: None)
+        await trained(config, tmp_path / "r")
+    await trained(config.model_copy(update={"steps": 4}), tmp_path / "r", resume=True)
+    graded = [record for record in Ledger(tmp_path / "r").records() if record.outcome.graded]
     with open_registry(config.registry) as client:
         items = client.query("family:parity policy:fake").items
     assert sum(item.n for item in items) == len(graded)
