@@ -32,9 +32,10 @@ from trainer.loss.term import LossInputs
 from trainer.master_weights import MasterWeights
 from trainer.packing import PackedRow, micro_batches, pack
 from trainer.prefix_forward import row_logprobs
-from trainer.sample import TrainSample
+from trainer.sample import whole_sample
 from trainer.schedule import learning_rate
 from trainer.step_metrics import Update, composition_metrics, step_metrics
+from trainer.supported_model import require_supported
 from trainer.token_table import TokenTable, token_table
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class Learner:
         model_dir: a folder that transformers loads.
         config: settings.
         model: given instead of loaded, for models made in memory.
+
+    Raises:
+        UsageError: ``unsupported_model``: its logprobs would be wrong.
     """
 
     def __init__(self, model_dir: Path | None, config: LearnerConfig, *, model: Any = None) -> None:
@@ -71,6 +75,7 @@ class Learner:
         self.config = config
         self.model = (_load(model_dir) if model is None else model).to(_device(config))
         self.model.eval()  # dropout would make the ratio of a policy to itself differ from 1
+        require_supported(self.model)
         self._reference = _frozen_copy(self.model) if config.kl_coef else None
         self.weights = MasterWeights(self.model, dtype=torch.bfloat16 if config.precision == "bf16" else torch.float32)
         self.weights.to_model()
@@ -137,7 +142,7 @@ class Learner:
 
     def logprobs(self, sequences: Sequence[Sequence[int]]) -> list[list[float]]:
         """Logprob of every token but the first of each sequence, at temperature 1."""
-        scored = [_whole(number, ids) for number, ids in enumerate(sequences)]
+        scored = [whole_sample(ids, name=str(number)) for number, ids in enumerate(sequences)]
         with torch.no_grad():
             flat = iter(row_logprobs(self.model, pack(scored)).tolist())
         return [[next(flat) for _ in sample.trained] for sample in scored]
@@ -237,9 +242,3 @@ def _frozen_copy(model: Any) -> Any:
     copy = type(model)(model.config)
     copy.load_state_dict(model.state_dict())
     return copy.to(model.device, torch.bfloat16).requires_grad_(requires_grad=False).eval()
-
-
-def _whole(number: int, ids: Sequence[int]) -> TrainSample:
-    trained = tuple(range(1, len(ids)))
-    zeros = (0.0,) * len(trained)
-    return TrainSample(str(number), str(number), tuple(ids), trained, zeros, (0,) * len(trained), zeros, 0.0)

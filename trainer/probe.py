@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from envsdk.errors import EngineError
 from trainer.engines.base import Engine, Request
 
 Score = Callable[[Sequence[tuple[int, ...]]], Awaitable[list[list[float]]]]
@@ -22,6 +23,8 @@ PROBE_TEXTS = (
     "ls -l /var/log | head -n 3 && wc -l /etc/hosts && echo done",
     "2 + 3 = 5, 7 + 6 = 13, 12 - 4 = 8, 9 * 9 = 81, 100 / 4 = 25",
 )
+WORST_BASELINE = 0.2
+"""Nats a token that numerics alone can explain. In bf16 0.05 was measured; other weights differ by far more."""
 _FLOOR = 0.01  # nats; below it a doubled difference is noise of bf16, not a fault
 _FACTOR = 2.0
 _GENERATED = 8
@@ -57,8 +60,22 @@ class Probe:
         return max(_FACTOR * (self.baseline or 0.0), _FLOOR)
 
     async def measure_baseline(self, replicas: Sequence[Engine]) -> list[Reading]:
-        """Compare before any update; the largest replica's mean becomes the baseline."""
+        """Compare before any update; the largest replica's mean becomes the baseline.
+
+        Raises:
+            EngineError: ``engine_disagrees``: they differ by more than numerics can explain.
+        """
         readings = [await self.read(replica) for replica in replicas]
+        for reading in readings:
+            if not reading.mean <= WORST_BASELINE:  # NaN too
+                raise EngineError(
+                    f"engine and learner differ by {reading.mean:.3f} nats a token before any update, and "
+                    f"{WORST_BASELINE} is the most that numerics explain: they do not compute the same model",
+                    code="engine_disagrees",
+                    hint="see that both load this folder's weights; try engine.dtype float32 and learner.precision fp32: "
+                    "if they agree then, bf16 is too coarse for this model, else one of them does not support it",
+                    where=f"engine {reading.replica}",
+                )
         self.baseline = max(reading.mean for reading in readings)
         return readings
 

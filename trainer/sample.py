@@ -6,6 +6,7 @@ tensors, and nothing of the task, the sandbox or the reward but the advantage.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -44,3 +45,10 @@ class TrainSample:
     def needed(self) -> int:
         """Tokens that must be computed: all before the last trained one, which predicts nothing itself."""
         return self.trained[-1]
+
+
+def whole_sample(ids: Sequence[int], *, name: str = "") -> TrainSample:
+    """A sample of which every token but the first is trained, for scoring; at least two tokens."""
+    trained = tuple(range(1, len(ids)))
+    zeros = (0.0,) * len(trained)
+    return TrainSample(name, name, tuple(ids), trained, zeros, (0,) * len(trained), zeros, 0.0)

@@ -64,7 +64,11 @@ class WeightPublisher:
         self.version = version
 
     async def start(self) -> list[Reading]:
-        """Measure the probe's baseline before any update."""
+        """Measure the probe's baseline before any update.
+
+        Raises:
+            EngineError: ``engine_disagrees``: engine and learner do not compute the same model.
+        """
         return await self._probe.measure_baseline(self._rotation.active)
 
     async def rehearse(self, perturbed: Perturbed) -> list[Publication]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
 
+from envsdk.errors import EngineError
 from tests.fakes.engine import FakeEngine, trainer_scores
 from trainer.probe import Probe
 
@@ -30,12 +32,33 @@ async def test_other_weights_disagree() -> None:
 async def test_the_baseline_is_the_worst_replicas() -> None:
     class Rough(FakeEngine):
         async def score(self, ids, *, salt):
-            return [logprob - 0.5 for logprob in await super().score(ids, salt=salt)]
+            return [logprob - 0.1 for logprob in await super().score(ids, salt=salt)]
 
     probe = probe_at(0)
     readings = await probe.measure_baseline([FakeEngine("a"), Rough("b")])
     assert probe.baseline == readings[1].mean > 0
     assert probe.limit == 2 * probe.baseline
+
+
+@pytest.mark.parametrize(("off", "agrees"), [(0.0, True), (0.19, True), (0.21, False), (math.nan, False)])
+async def test_a_baseline_that_numerics_cannot_explain_ends_the_run_before_it_trains(off: float, agrees: bool) -> None:
+    class Other(FakeEngine):
+        async def score(self, ids, *, salt):
+            return [logprob - off for logprob in await super().score(ids, salt=salt)]
+
+        async def generate(self, request):
+            made = await super().generate(request)
+            return dataclasses.replace(made, logprobs=tuple(logprob - off for logprob in made.logprobs))
+
+    probe = probe_at(0)
+    if agrees:
+        await probe.measure_baseline([FakeEngine("a"), Other("b")])
+        assert probe.baseline == pytest.approx(off)
+        return
+    with pytest.raises(EngineError, match="before any update") as caught:
+        await probe.measure_baseline([FakeEngine("a"), Other("b")])
+    assert (caught.value.code, caught.value.where) == ("engine_disagrees", "engine b")
+    assert probe.baseline is None
 
 
 async def test_a_difference_that_is_no_number_is_not_accepted() -> None:
