@@ -20,7 +20,7 @@ import stamina
 
 from envsdk.checks.report import CheckReport
 from envsdk.episode.record import EpisodeRecord
-from envsdk.errors import StoreError, UsageError
+from envsdk.errors import EnvsdkError, StoreError, UsageError
 from envsdk.spec.directory import open_directory
 from envsdk.spec.model import Task
 from registry.client import Pair
@@ -40,7 +40,11 @@ logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
 class _RetryError(Exception):
-    """The server could not answer now."""
+    """The server could not answer now; ``fault`` is what it said, where that was an envelope."""
+
+    def __init__(self, status: int, fault: dict[str, str] | None) -> None:
+        super().__init__(f"it answers {status}")
+        self.status, self.fault = status, fault
 
 
 class RemoteRegistry:
@@ -149,6 +153,8 @@ class RemoteRegistry:
         try:
             return self._again(method, path, request)
         except (_RetryError, httpx2.TransportError) as error:
+            if isinstance(error, _RetryError) and error.fault is not None:
+                raise _as_raised(error.fault, error.status) from error
             raise StoreError(
                 f"the registry server does not answer: {error or type(error).__name__}",
                 code="server_unreachable",
@@ -160,19 +166,32 @@ class RemoteRegistry:
     def _again(self, method: str, path: str, request: dict[str, Any]) -> dict[str, Any]:
         response = self._http.request(method, path, **request)
         if response.status_code in _BUSY:
-            raise _RetryError(f"{response.status_code} {response.text[:200]}")
-        try:
-            answer = response.json()
-            faults = answer["errors"]
-        except (ValueError, KeyError, TypeError) as error:
+            raise _RetryError(response.status_code, next(iter(_faults(response) or ()), None))
+        faults = _faults(response)
+        if faults is None:
             raise StoreError(
                 f"{path} answered {response.status_code} with no envelope", code="not_a_registry", where=self.url
-            ) from error
+            )
         if faults:
-            fault = faults[0]
-            kind = UsageError if response.status_code < 500 else StoreError
-            raise kind(fault["message"], code=fault["code"], hint=fault["hint"], where=fault["where"])
-        return dict(answer)
+            raise _as_raised(faults[0], response.status_code)
+        return dict(response.json())
+
+
+def _faults(response: httpx2.Response) -> list[dict[str, str]] | None:
+    """The errors of an answer's envelope; `None` where it is none."""
+    try:
+        return [{name: str(fault[name]) for name in _FAULT} for fault in response.json()["errors"]]
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+_FAULT = ("message", "code", "hint", "where")
+
+
+def _as_raised(fault: dict[str, str], status: int) -> EnvsdkError:
+    """A server's error as the same class of error here."""
+    kind = UsageError if status < 500 else StoreError
+    return kind(fault["message"], code=fault["code"], hint=fault["hint"], where=fault["where"])
 
 
 def _checked(url: str) -> str:

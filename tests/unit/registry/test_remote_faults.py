@@ -9,6 +9,7 @@ import pytest
 import stamina
 from starlette.testclient import TestClient
 
+from envsdk.cli.envelope import failure, render
 from envsdk.errors import EnvsdkError, StoreError, UsageError
 from registry.outcomes import BATCH
 from registry.remote import RemoteRegistry
@@ -32,6 +33,8 @@ class Faltering(httpx2.BaseTransport):
         fault = self.faults.pop(0) if self.faults else None
         if isinstance(fault, int):
             return httpx2.Response(fault, text="busy")
+        if isinstance(fault, UsageError | StoreError):
+            return httpx2.Response(429 if isinstance(fault, UsageError) else 503, content=render(failure(fault)))
         if fault == "refused":
             raise httpx2.ConnectError("refused")
         answer = self.server.request(
@@ -100,6 +103,21 @@ def test_a_server_that_stays_away_is_said_after_a_few_tries(door, task):
     with door(*[503] * 9) as remote, pytest.raises(StoreError) as caught:
         remote.query("")
     assert (caught.value.code, caught.value.where) == ("server_unreachable", "http://testserver")
+
+
+@pytest.mark.parametrize("kind", [StoreError, UsageError])
+def test_what_a_busy_server_says_to_the_last_is_what_is_raised(door, task, kind):
+    said = kind("the database is away", code="its_own_code", hint="wait", where="there")
+    with door(*[said] * 9) as remote, pytest.raises(kind) as caught:
+        remote.query("")
+    raised = caught.value
+    assert (raised.message, raised.code, raised.hint, raised.where) == (said.message, said.code, said.hint, said.where)
+
+
+def test_a_busy_server_that_recovers_is_never_heard_of(door, task):
+    away = StoreError("the database is away", code="its_own_code")
+    with door(away, away) as remote:
+        assert remote.query("").total == 1
 
 
 @pytest.mark.parametrize(
