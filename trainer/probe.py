@@ -72,8 +72,8 @@ class Probe:
                     f"engine and learner differ by {reading.mean:.3f} nats a token before any update, and "
                     f"{WORST_BASELINE} is the most that numerics explain: they do not compute the same model",
                     code="engine_disagrees",
-                    hint="see that both load this folder's weights; try engine.dtype float32 and learner.precision fp32: "
-                    "if they agree then, bf16 is too coarse for this model, else one of them does not support it",
+                    hint="see that both load this folder's weights, and try engine.dtype float32 and learner.precision "
+                    "fp32: if they agree then, bf16 is too coarse, else one of them does not support this model",
                     where=f"engine {reading.replica}",
                 )
         self.baseline = max(reading.mean for reading in readings)

@@ -4,17 +4,18 @@
 
 The version counts only after the last step. A replica on which any step fails leaves the rotation and is closed, so
 that nothing it generated from weights nobody vouches for can reach the learner: its requests fail and are dispatched
-again. `publish` then raises and the committed version stays; the caller may publish again to the replicas that are
-left. Requests keep running across an update; each token is labelled with the weights that made it. The probe runs after
-the resume because a paused vLLM serves nobody; tokens of those tenths of a second stand or fall with their replica.
+again; one that does not answer within a limit has failed too. `publish` then raises and the committed version stays;
+the caller may publish again to the replicas that are left. Requests keep running across an update; each token is
+labelled with the weights that made it. The probe runs after the resume because a paused vLLM serves nobody; tokens of
+those tenths of a second stand or fall with their replica.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +27,8 @@ from trainer.probe import Probe, Reading
 
 _REHEARSAL_SCALE = 0.05
 _REHEARSAL_VERSION = -1
+LIMIT_S = 600.0
+"""How long a replica may take to swap its weights, to be probed, or to close: minutes for the largest models."""
 
 
 class Perturbed(Protocol):
@@ -55,21 +58,27 @@ class Publication:
 
 
 class WeightPublisher:
-    """Owns the committed version of a run."""
+    """Owns the committed version of a run. ``limit_s``: see `LIMIT_S`."""
 
-    def __init__(self, rotation: Rotation, probe: Probe, write: WriteWeights, *, version: int = 0) -> None:
+    def __init__(
+        self, rotation: Rotation, probe: Probe, write: WriteWeights, *, version: int = 0, limit_s: float = LIMIT_S
+    ) -> None:
         self._rotation = rotation
         self._probe = probe
         self._write = write
+        self._limit_s = limit_s
         self.version = version
 
     async def start(self) -> list[Reading]:
         """Measure the probe's baseline before any update.
 
         Raises:
-            EngineError: ``engine_disagrees``: engine and learner do not compute the same model.
+            EngineError: ``engine_disagrees``: engine and learner do not compute the same model; ``engine_hangs``: no
+                answer.
         """
-        return await self._probe.measure_baseline(self._rotation.active)
+        replicas = self._rotation.active
+        async with _answering(self._limit_s, ", ".join(replica.name for replica in replicas)):
+            return await self._probe.measure_baseline(replicas)
 
     async def rehearse(self, perturbed: Perturbed) -> list[Publication]:
         """Two updates that change nothing in the end: to clearly other weights, and back.
@@ -121,13 +130,13 @@ class WeightPublisher:
 
     async def _on_every(self, replicas: list[Engine], step: Callable[[Engine], Coroutine[Any, Any, Any]]) -> list[Any]:
         """Run ``step`` on all at once; any that fails costs its replica the place and the caller the version."""
-        results = await asyncio.gather(*(step(replica) for replica in replicas), return_exceptions=True)
+        results = await asyncio.gather(*(self._limited(step, replica) for replica in replicas), return_exceptions=True)
         failures = {}
         for replica, result in zip(replicas, results, strict=True):
             if isinstance(result, EngineError):
                 failures[replica.name] = str(result)
                 self._rotation.remove(replica, str(result))
-                await replica.close()
+                failures[replica.name] += await self._closed(replica)
             elif isinstance(result, BaseException):
                 raise result
         if failures:
@@ -137,6 +146,33 @@ class WeightPublisher:
                 hint="publish again to the replicas that are left" if self._rotation.active else "restart the run",
             )
         return results
+
+    async def _limited(self, step: Callable[[Engine], Coroutine[Any, Any, Any]], replica: Engine) -> Any:
+        async with _answering(self._limit_s, replica.name):
+            return await step(replica)
+
+    async def _closed(self, replica: Engine) -> str:
+        """Close it, and say what came in the way; the replica is out in any case."""
+        try:
+            await self._limited(lambda engine: engine.close(), replica)
+        except EngineError as error:
+            return f"; closing it: {error}"
+        return ""
+
+
+@asynccontextmanager
+async def _answering(limit_s: float, who: str) -> AsyncIterator[None]:
+    """Within it a replica answers in time, or has failed."""
+    try:
+        async with asyncio.timeout(limit_s):
+            yield
+    except TimeoutError as error:
+        raise EngineError(
+            f"no answer within {limit_s:g} s",
+            code="engine_hangs",
+            where=f"engine {who}",
+            hint="see vLLM's lines on stderr, and whether the machine swaps; the run goes on without this replica",
+        ) from error
 
 
 async def _swap(replica: Engine, path: Path, version: int) -> None:

@@ -14,7 +14,7 @@ from tests.fakes.engine import FakeEngine, trainer_scores
 from trainer.engines.base import Request
 from trainer.engines.rotation import Rotation
 from trainer.probe import Probe
-from trainer.weights import WeightPublisher
+from trainer.weights import LIMIT_S, WeightPublisher
 
 SEQUENCES = [(5, 6, 7, 8), (9, 5, 9, 5, 9)]
 
@@ -22,13 +22,13 @@ SEQUENCES = [(5, 6, 7, 8), (9, 5, 9, 5, 9)]
 class Run:
     """A learner whose weights are a number, and its replicas."""
 
-    def __init__(self, *engines: FakeEngine) -> None:
+    def __init__(self, *engines: FakeEngine, limit_s: float = LIMIT_S) -> None:
         self.engines = engines
         self.learner_version = 0
         self.rotation = Rotation(engines)
         self.written: list[int] = []
         probe = Probe(SEQUENCES, lambda sequences: trainer_scores(self.learner_version, sequences))
-        self.publisher = WeightPublisher(self.rotation, probe, self.write)
+        self.publisher = WeightPublisher(self.rotation, probe, self.write, limit_s=limit_s)
 
     async def write(self, version: int) -> Path:
         self.written.append(version)
@@ -121,6 +121,52 @@ async def test_requests_of_a_refused_replica_fail_instead_of_returning_tokens_no
         await run.step_and_publish()
     with pytest.raises(EngineError, match="closed"):
         await request
+
+
+def hanging(name: str, call: str) -> FakeEngine:
+    """An engine of which one kind of call never returns, once ``hangs`` is set."""
+    engine = FakeEngine(name)
+    engine.hangs = False
+    honest = getattr(engine, call)
+
+    async def never(*args, **kwargs):
+        if engine.hangs:
+            await asyncio.Event().wait()
+        return await honest(*args, **kwargs)
+
+    setattr(engine, call, never)
+    return engine
+
+
+@pytest.mark.parametrize("call", ["pause", "load", "resume", "score", "generate"])
+async def test_a_replica_that_hangs_leaves_and_the_rest_can_be_published_to(call: str) -> None:
+    run = Run(FakeEngine("good"), hanging("bad", call), limit_s=0.5)
+    await run.publisher.start()
+    run.engines[1].hangs = True
+    with pytest.raises(EngineError, match="no answer within") as caught:
+        await run.step_and_publish()
+    assert caught.value.code == "sync_failed"
+    assert [engine.name for engine in run.rotation.active] == ["good"]
+    assert run.engines[1].closed
+    assert (await run.publisher.publish()).version == 1
+
+
+async def test_a_replica_that_cannot_even_be_closed_holds_nobody_up() -> None:
+    run = Run(FakeEngine("good"), hanging("bad", "close"), limit_s=0.5)
+    await run.publisher.start()
+    run.engines[1].hangs = True
+    run.engines[1].fail.add("load")
+    with pytest.raises(EngineError, match=r"closing it: .*no answer"):
+        await run.step_and_publish()
+    assert [engine.name for engine in run.rotation.active] == ["good"]
+
+
+async def test_a_replica_that_hangs_before_any_update_ends_the_run() -> None:
+    run = Run(hanging("bad", "score"), limit_s=0.5)
+    run.engines[0].hangs = True
+    with pytest.raises(EngineError) as caught:
+        await run.publisher.start()
+    assert caught.value.code == "engine_hangs"
 
 
 async def test_an_error_that_is_no_engine_failure_is_not_swallowed() -> None:
