@@ -73,7 +73,7 @@ def arguments(
         # A network is joined from inside the user namespace that owns it.
         words.append(f"userns={joined_user(spec.join)}" if spec.join else "user")
     if group is not None:
-        words += [f"group={path}" for path in group.procs()]
+        words += [f"group={path}" for path in group.entries()]
     else:
         words.append(f"limit={_AS}:{limit.memory_mib << 20}")
         if rootless:  # counted in the sandbox's own user namespace; root's processes are counted nowhere

@@ -32,8 +32,17 @@ class Group:
         return dict(self.folders).get(controller)
 
     def procs(self) -> list[Path]:
-        """Files that a process writes its id to, to be in the group."""
+        """Files that list the group's processes."""
         return sorted({folder / "cgroup.procs" for _, folder in self.folders})
+
+    def entries(self) -> list[Path]:
+        """Files that a process of one thread writes ``0`` to, to be in the group.
+
+        In version 1 that is not ``cgroup.procs``: a whole process is moved only after every processor of the machine
+        has passed a quiet point, ten milliseconds on a busy one; a thread that moves itself waits for nobody.
+        """
+        name = "tasks" if self.version == 1 else "cgroup.procs"
+        return sorted({folder / name for _, folder in self.folders})
 
     def read(self, controller: str, name: str) -> bytes | None:
         """Content of one of the group's files."""

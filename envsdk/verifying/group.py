@@ -41,7 +41,7 @@ def joined(command: Sequence[str], group: Group | None) -> list[str]:
     """``command``, which puts itself into the group before anything else of it runs."""
     if group is None:
         return list(command)
-    joins = " && ".join(f"echo $$ > {shlex.quote(str(path))}" for path in group.procs())
+    joins = " && ".join(f"echo 0 > {shlex.quote(str(path))}" for path in group.entries())
     return ["/bin/sh", "-c", f'{joins} && exec "$@"', "sh", *command]
 
 

@@ -3,7 +3,7 @@
  *   user          a user namespace that maps this user to root (for callers that are not root)
  *   userns=PATH   or join the one at PATH, which this user owns
  *   net=PATH      join the network namespace at PATH
- *   group=PATH    write this process's id to a cgroup.procs file
+ *   group=PATH    be in the control group of this file, cgroup.procs or tasks
  *   cd=DIR        work from here: relative lower folders keep the mount options under one page
  *   at=DIR        where the root file system goes, in a mount namespace of its own
  *   overlay=OPTS  mount an overlay there with these options

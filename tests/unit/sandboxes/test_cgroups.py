@@ -35,10 +35,11 @@ def test_limits_are_written_where_the_version_has_them(version: int, tmp_path: P
     assert content(tmp_path, "pids.max") == "40"
 
 
-def test_a_process_joins_every_controllers_group_once(version: int) -> None:
+def test_a_process_joins_every_controllers_group_once_and_alone(version: int) -> None:
     group = cgroups.create("b1", LIMIT)
     assert group is not None
-    assert len(group.procs()) == {1: 3, 2: 1}[version]
+    assert [path.name for path in group.entries()] == {1: ["tasks"] * 3, 2: ["cgroup.procs"]}[version]
+    assert len({path.parent for path in group.entries()}) == len(group.entries())
 
 
 def test_members_are_the_processes_of_all_controllers(version: int) -> None:
