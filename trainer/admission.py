@@ -33,6 +33,6 @@ class Admission:
             running: dispatched and not complete.
             accepted: all complete groups since version 0, taken ones included; a group that was rejected (no signal) or
                 dropped (too old) leaves the count, so that its place is admitted again.
-            version: published updates so far.
+            version: published updates so far, those of this run alone: ``accepted`` counts none from before it.
         """
         return running + accepted + 1 <= self.limit(version)

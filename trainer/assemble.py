@@ -156,6 +156,7 @@ def _rooms(
         ledger=ledger,
         admission=Admission(config.staleness, config.groups_per_step),
         version=lambda: publisher.version,
+        first_version=origin(model_dir)[1],
         group_size=config.group_size,
         slots=config.concurrency,
         refills=config.refills,

@@ -49,6 +49,7 @@ class Dispatcher:
         ledger: hears of every start and end.
         admission: how far to run ahead.
         version: the committed weight version.
+        first_version: that of the model the run began with, above 0 where it was trained before.
         group_size: members of a group.
         slots: episodes that may run at once.
         refills: how often one place of a group may be tried again.
@@ -69,6 +70,7 @@ class Dispatcher:
         version: Callable[[], int],
         group_size: int,
         slots: int,
+        first_version: int = 0,
         refills: int = 2,
         prefix: str = "",
         ready: Callable[[], None] = lambda: None,
@@ -80,6 +82,7 @@ class Dispatcher:
         pool.on_drop = self._dropped
         self._admission = admission
         self._version = version
+        self._first_version = first_version
         self._group_size = group_size
         self._prefix = prefix
         self._ready = ready
@@ -151,8 +154,9 @@ class Dispatcher:
         raise self._failure
 
     def _may_start(self) -> bool:
-        accepted, version = self.counts.accepted, self._version()
-        admitted = self._admission.admits(running=len(self._flights), accepted=accepted, version=version)
+        published = self._version() - self._first_version
+        accepted = self.counts.accepted
+        admitted = self._admission.admits(running=len(self._flights), accepted=accepted, version=published)
         return admitted and self._slots.open
 
     def _start(self) -> None:

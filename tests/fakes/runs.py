@@ -74,9 +74,10 @@ def every_other_passes(request) -> tuple[int, ...]:
 
 
 class FakeEnds:
-    """What the patched assembly used, for a test to look at."""
+    """What the patched assembly used, for a test to look at. ``version``: that of the model a run begins with."""
 
     def __init__(self) -> None:
+        self.version = 0
         self.engine = FakeEngine(reply=every_other_passes, max_model_len=4096)
         self.learner = FakeLearner()
         self.provider = FakeProvider()
@@ -93,11 +94,12 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> FakeEnds:
     ends = FakeEnds()
 
     async def start_policy(model_dir, *, engine, sampling, watcher):
-        ends.engine = FakeEngine(reply=every_other_passes, max_model_len=4096)
+        ends.engine = FakeEngine(reply=every_other_passes, max_model_len=4096, version=ends.version)
         return fake_policy(ends.engine, sampling=sampling, watcher=watcher)
 
     def make_learner(model_dir, config):
         ends.learner = FakeLearner()
+        ends.learner.updates = ends.version
         return ends.learner
 
     model = folder / "model"

@@ -26,7 +26,7 @@ class Setup:
     """A dispatcher on fakes; the test plays the learner."""
 
     def __init__(self, folder: Path, episodes: FakeEpisodes, **options) -> None:
-        self.version = 0
+        self.version = first = options.pop("first_version", 0)
         episodes.version = lambda: self.version
         numbers = itertools.count()
         self.pool = Pool(max_lag=options.pop("max_lag", 4))
@@ -38,6 +38,7 @@ class Setup:
             ledger=self.ledger,
             admission=Admission(options.pop("staleness", 1), options.pop("batch", 2)),
             version=lambda: self.version,
+            first_version=first,
             group_size=options.pop("group_size", 2),
             slots=options.pop("slots", 8),
             refills=options.pop("refills", 2),
@@ -81,6 +82,16 @@ async def test_no_more_groups_start_than_the_rule_admits(tmp_path: Path, stalene
             await settle()
             assert run.dispatcher.counts.dispatched == (staleness + version + 1) * batch
             await run.step(batch)
+
+
+@pytest.mark.parametrize("staleness", [0, 2])
+async def test_a_model_that_was_trained_before_is_run_no_further_ahead(tmp_path: Path, staleness: int) -> None:
+    run = Setup(tmp_path, FakeEpisodes(), staleness=staleness, batch=2, slots=64, first_version=40)
+    async with run.serving():
+        for updates in range(3):
+            await settle()
+            assert run.dispatcher.counts.dispatched == (staleness + updates + 1) * 2
+            await run.step(2)
 
 
 async def test_no_more_episodes_run_than_there_are_slots(tmp_path: Path) -> None:

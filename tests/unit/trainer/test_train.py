@@ -148,6 +148,19 @@ async def test_a_longer_run_goes_on_where_a_shorter_one_ended(
     assert set(ended.values()) == {1}
 
 
+async def test_in_lock_step_a_trained_models_next_run_has_no_lag_nor_has_its_resume(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    (tmp_path / "model" / "envsdk.json").write_text('{"lineage": "fake", "weight_version": 30}')
+    config = config.model_copy(update={"staleness": 0})
+    ends.version = 30
+    await trained(config, tmp_path / "r")
+    await trained(config.model_copy(update={"steps": 5}), tmp_path / "r", resume=True)
+    rows = read_rows(tmp_path / "r" / "metrics.jsonl").rows
+    assert [row["version"] for row in rows] == [30, 31, 32, 33, 34]
+    assert [row["lag/oldest"] for row in rows] == [0, 0, 0, 0, 0]
+
+
 async def test_a_resumed_run_keeps_its_pinned_tasks_whatever_the_query_finds_by_then(
     ends: FakeEnds, config: TrainConfig, tmp_path: Path
 ) -> None:
