@@ -151,7 +151,7 @@ def _rooms(
     publisher = WeightPublisher(policy.rotation, probe, learner.write, version=origin(model_dir)[1])
     dispatcher = Dispatcher(
         draw=draws.draw,
-        run=_episode_runner(policy, provider, activity),
+        run=_episode_runner(policy, provider, activity, seed=config.seed),
         pool=pool,
         ledger=ledger,
         admission=Admission(config.staleness, config.groups_per_step),
@@ -214,17 +214,19 @@ async def start_parts(parts: Parts, tasks: Sequence[Task]) -> None:
 
 
 def _episode_runner(
-    policy: TokenPolicy, provider: SandboxProvider, activity: Activity
+    policy: TokenPolicy, provider: SandboxProvider, activity: Activity, *, seed: int
 ) -> Callable[[Member], Awaitable[EpisodeRecord]]:
     async def run(member: Member) -> EpisodeRecord:
         activity.started(member.episode_id)
+        group_id, episode_id = member.draw.group_id, member.episode_id
+        agent = ConversationAgent(policy, member.seed(seed), group_id=group_id, session_id=episode_id)
         try:
             return await run_episode(
                 member.draw.task,
-                ConversationAgent(policy, group_id=member.draw.group_id, session_id=member.episode_id),
+                agent,
                 provider,
-                episode_id=member.episode_id,
-                group_id=member.draw.group_id,
+                episode_id=episode_id,
+                group_id=group_id,
                 index_in_group=member.index,
                 attempt=member.attempt,
             )

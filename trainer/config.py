@@ -40,6 +40,7 @@ class TrainConfig(Frozen):
         concurrency: episodes that may run at once.
         refills: how often one place of a group is tried again after a failure of the machinery.
         checkpoint_every: steps between checkpoints.
+        seed: of the sampler and of every episode, and of learner and engine where they have none of their own.
         sandbox: ``docker`` or ``bubblewrap``; empty for whichever works.
         registry: a database or server URL; empty for ``ENVSDK_REGISTRY`` or the embedded one.
     """

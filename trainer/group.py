@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from envsdk.digest import sha256_hex
 from envsdk.episode.record import EpisodeRecord
 from envsdk.spec.model import Task
 from trainer.advantage import NoSignal, group_advantages
@@ -39,6 +40,10 @@ class Member:
     def episode_id(self) -> str:
         """The key under which it is dispatched once and ends once, here and in the registry."""
         return f"{self.draw.group_id}-{self.index}.{self.attempt}"
+
+    def seed(self, run_seed: int) -> int:
+        """Of its sampling: the same in every run of this seed, and far from that of any other member's turns."""
+        return int(sha256_hex(f"{run_seed}/{self.draw.order}/{self.index}/{self.attempt}".encode())[:12], 16)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,21 @@ from trainer.config import TrainConfig
 
 
 def implied(config: TrainConfig, tasks: Sequence[Task]) -> TrainConfig:
-    """``config`` for a run on ``tasks``: the length that a loss divides by is that of the longest replies."""
+    """``config`` for a run on ``tasks``.
+
+    The length that a loss divides by is that of the longest replies; learner and engine take the run's seed.
+    """
     learner = config.learner.for_replies(longest_replies(tasks, context=config.engine.max_model_len))
-    return config.model_copy(update={"learner": learner})
+    return config.model_copy(
+        update={
+            "learner": learner.model_copy(update={"seed": _or(learner.seed, config.seed)}),
+            "engine": config.engine.model_copy(update={"seed": _or(config.engine.seed, config.seed)}),
+        }
+    )
+
+
+def _or(given: int | None, otherwise: int) -> int:
+    return otherwise if given is None else given
 
 
 def longest_replies(tasks: Sequence[Task], *, context: int) -> int:

@@ -71,7 +71,7 @@ class Learner:
             torch.set_num_threads(config.threads)
         if config.deterministic:
             torch.use_deterministic_algorithms(mode=True)
-        torch.manual_seed(config.seed)
+        torch.manual_seed(config.seed or 0)
         self.config = config
         self.model = (_load(model_dir) if model is None else model).to(_device(config))
         self.model.eval()  # dropout would make the ratio of a policy to itself differ from 1

@@ -79,6 +79,7 @@ class LearnerConfig(Frozen):
         deterministic: only deterministic kernels; on the CPU bit for bit the same at the same number of threads.
         threads: of torch; 0 leaves torch's own choice.
         device: ``auto`` is the GPU where there is one.
+        seed: of torch; `None` for the run's, or 0 without a run.
     """
 
     lr: float = Field(default=1e-5, gt=0)
@@ -101,7 +102,7 @@ class LearnerConfig(Frozen):
     deterministic: bool = False
     threads: int = Field(default=0, ge=0)
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    seed: int = 0
+    seed: int | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -35,6 +35,7 @@ class EngineOptions(Frozen):
     Attributes:
         kv_cache_gib: memory for the KV cache on a CPU; on a GPU vLLM's share of the device decides.
         threads: CPU ids the engine computes on, comma separated; empty for all that this process may use.
+        seed: of what no request's own seed decides; `None` for the run's, or 0 without a run.
         compile: let vLLM compile the model. On a CPU that costs 100 s of start for 1.2x: not on a short run.
     """
 
@@ -44,7 +45,7 @@ class EngineOptions(Frozen):
     threads: str = Field(default="", pattern=r"^([0-9]+([,-][0-9]+)*)?$")
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
     compile: bool = False
-    seed: int = Field(default=0, ge=0, lt=1 << 32)
+    seed: int | None = Field(default=None, ge=0, lt=1 << 32)
 
 
 class VllmEngine:
@@ -204,7 +205,7 @@ def _engine_args(model_dir: Path, options: EngineOptions) -> Any:
         enable_prefix_caching=True,
         use_tqdm_on_load=False,
         logprobs_mode="processed_logprobs",  # after temperature: what was sampled from
-        seed=options.seed,
+        seed=options.seed or 0,
         generation_config="vllm",  # no sampling defaults from the model's folder
         weight_transfer_config=WeightTransferConfig(backend=BACKEND),
     )

@@ -34,3 +34,10 @@ def test_dr_grpo_divides_by_what_the_tasks_allow_and_other_losses_by_nothing_new
     tasks = [task(turns=3, reply_tokens=40)]
     assert implied(resolve({"learner.loss": "dr_grpo"}).config, tasks).learner.loss.length == 120.0
     assert implied(TrainConfig(), tasks).learner.loss == TrainConfig().learner.loss
+
+
+def test_learner_and_engine_take_the_runs_seed_unless_they_have_their_own() -> None:
+    run = implied(TrainConfig(seed=7), [task()])
+    assert (run.learner.seed, run.engine.seed) == (7, 7)
+    own = implied(resolve({"seed": 7, "learner.seed": 0, "engine.seed": 3}).config, [task()])
+    assert (own.learner.seed, own.engine.seed) == (0, 3)
