@@ -52,6 +52,8 @@ async def evaluate(
         seed: of the sampling; the same seed, weights and engine give a task the same random numbers.
         name: prefix of the episode ids; where empty a fresh one, as no other evaluation has.
         on_end: hears every record as it comes.
+
+    Cancelled, it tries no episode again, and raises when those under way have ended: as records, not as exceptions.
     """
     slots = asyncio.Semaphore(concurrency)
     prefix = name or f"eval-{uuid.uuid4().hex[:12]}"
@@ -60,7 +62,7 @@ async def evaluate(
         async with slots:
             for tried in range(_TRIES):
                 record = await run(task, f"{prefix}-{number:05d}-{index}.{tried}", _seed_of(seed, task, index))
-                if not record.outcome.redispatch:
+                if not record.outcome.redispatch or record.facts.get("ended_by") == "cancel":
                     break
             on_end(record)
             return record

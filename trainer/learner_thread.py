@@ -8,7 +8,6 @@ turning.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
@@ -17,15 +16,13 @@ from typing import Any, Protocol, TypeVar
 
 from trainer import checkpoint
 from trainer.activity import Activity
-from trainer.engines.weight_file import WeightFile
+from trainer.engines.weight_file import WEIGHTS_FOLDER, WeightFile
 from trainer.group import CompleteGroup
 from trainer.model_folder import write_model
 from trainer.recovery import LoopState
 
 T = TypeVar("T")
 LOOP_STATE = "loop.json"
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - shared memory is the point
-WEIGHTS_FOLDER = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
 
 
 class Learner(Protocol):

@@ -1,5 +1,7 @@
 """No engine outlives its trainer: a spawned process ends when the one that spawned it is gone, however it went.
 
+What a killed trainer left in memory, its weight file, and on the disk, its engines' sockets, goes with it.
+
 vLLM's core notices a parent that closes it, not one that was killed; it would go on holding its cores and memory.
 Polled, since the kernel's own signal is tied to the thread that spawned, not to the process.
 """
@@ -9,8 +11,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 OWNED = "ENVSDK_OWNS_ENGINES"
 """Set in the environment of a process whose engines shall end with it."""
@@ -27,7 +31,29 @@ def end_with_parent() -> None:
     threading.Thread(target=_watch, args=(parent.pid,), name=_NAME, daemon=True).start()
 
 
+def alive(pid: int) -> bool:
+    """Is there a process of this id?"""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # another user's
+    return True
+
+
 def _watch(parent_pid: int) -> None:
     while os.getppid() == parent_pid:
         time.sleep(_EVERY_S)
-    os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        _clear_up()
+    finally:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _clear_up() -> None:
+    from trainer.engines.sockets import remove_abandoned_sockets
+    from trainer.engines.weight_file import WEIGHTS_FOLDER, remove_abandoned
+
+    remove_abandoned_sockets(Path(tempfile.gettempdir()))
+    remove_abandoned(WEIGHTS_FOLDER)

@@ -21,6 +21,7 @@ from envsdk.frozen import Frozen
 from trainer.engines.base import Generation, Request
 from trainer.engines.environment import prepare_environment
 from trainer.engines.plugin import BACKEND
+from trainer.engines.sockets import keep_sockets_together
 
 if TYPE_CHECKING:
     from vllm.outputs import CompletionOutput, RequestOutput
@@ -66,6 +67,7 @@ class VllmEngine:
             EngineError: ``engine_start``: vLLM did not come up.
         """
         prepare_environment(kv_cache_gib=options.kv_cache_gib, threads=options.threads, compiled=options.compile)
+        keep_sockets_together()
         try:
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:

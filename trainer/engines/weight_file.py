@@ -18,10 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envsdk.errors import EngineError, StoreError
+from trainer.engines.orphans import alive
 
 if TYPE_CHECKING:
     import torch
 
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - shared memory is the point
+WEIGHTS_FOLDER = _SHARED_MEMORY if _SHARED_MEMORY.is_dir() else Path(tempfile.gettempdir())
 _STAMP_WIDTH = 20
 _BLANK = "-" * _STAMP_WIDTH
 _NAME = re.compile(r"^envsdk-weights-(\d+)-\w+\.safetensors$")
@@ -148,20 +151,10 @@ def remove_abandoned(folder: Path) -> list[Path]:
     removed = []
     for path in folder.glob("envsdk-weights-*.safetensors"):
         match = _NAME.match(path.name)
-        if match and not _alive(int(match[1])):
+        if match and not alive(int(match[1])):
             path.unlink(missing_ok=True)
             removed.append(path)
     return removed
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True  # another user's
-    return True
 
 
 def _layout(tensors: Iterable[tuple[str, torch.Tensor]], dtype: torch.dtype) -> tuple[dict[str, Any], int]:

@@ -48,6 +48,29 @@ async def test_what_the_machinery_spoiled_is_tried_again_and_then_left_out_of_th
     assert (found.overall.rate, found.overall.n, found.coverage) == (1.0, 3, 0.75)
 
 
+async def test_a_cancelled_evaluation_ends_its_episodes_and_begins_none_again() -> None:
+    begun: list[str] = []
+    ended = []
+
+    async def run(task, episode_id, seed):
+        """Ends as episodes do: a cancel makes a record."""
+        begun.append(episode_id)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            asyncio.current_task().uncancel()
+        return record_of(task, episode_id, {"phase": "agent", "ended_by": "cancel"})
+
+    work = asyncio.create_task(evaluate([make_task()], run, n=3, concurrency=2, on_end=ended.append))
+    while len(begun) < 2:
+        await asyncio.sleep(0)
+    work.cancel()
+    await asyncio.wait([work], timeout=10)
+    assert work.cancelled()
+    assert [record.episode_id for record in ended] == begun
+    assert len(begun) == 2
+
+
 async def test_no_two_evaluations_name_an_episode_alike() -> None:
     async def run(task, episode_id, seed):
         return record_of(task, episode_id, scored(1.0))

@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 
 from trainer.engines import orphans
+from trainer.engines.weight_file import WEIGHTS_FOLDER
 
 PARENT = """
 import multiprocessing, sys, time
@@ -28,6 +29,12 @@ def child(path):
     time.sleep(300)
 
 if __name__ == "__main__":
+    import os
+    from trainer.engines.sockets import FOLDER, keep_sockets_together
+    from trainer.engines.weight_file import WEIGHTS_FOLDER
+    keep_sockets_together()
+    open(os.environ[FOLDER] + "/socket", "w").close()
+    open(WEIGHTS_FOLDER / f"envsdk-weights-{os.getpid()}-x.safetensors", "w").close()
     process = multiprocessing.get_context("spawn").Process(target=child, args=(sys.argv[1],))
     process.start()
     process.join()
@@ -53,16 +60,25 @@ def running(pid: int) -> bool:
 def test_a_killed_parent_takes_its_child_along_and_one_watcher_is_enough(tmp_path: Path) -> None:
     script, note = tmp_path / "parent.py", tmp_path / "child"
     script.write_text(PARENT)
-    parent = subprocess.Popen([sys.executable, str(script), str(note)], cwd=Path(__file__).parents[4])
+    parent = subprocess.Popen(
+        [sys.executable, str(script), str(note)],
+        cwd=Path(__file__).parents[4],
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": "."},
+    )
+    weights = WEIGHTS_FOLDER / f"envsdk-weights-{parent.pid}-x.safetensors"
     try:
         assert until(lambda: note.exists() and " " in note.read_text())
         pid, watchers = map(int, note.read_text().split())
         assert watchers == 1
         assert running(pid)
+        assert weights.exists()
+        assert list(tmp_path.glob(f"envsdk-engine-{parent.pid}-*/socket"))
     finally:
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait()
     assert until(lambda: not running(pid))
+    assert not weights.exists()
+    assert not list(tmp_path.glob("envsdk-engine-*"))
 
 
 def test_a_process_nobody_spawned_watches_nothing() -> None:
