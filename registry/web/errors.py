@@ -13,6 +13,7 @@ from starlette.responses import Response
 from envsdk.cli.envelope import failure
 from envsdk.cli.envelope import render as render_json
 from envsdk.errors import EnvsdkError, StoreError, UsageError
+from registry.web.formats import sentence
 from registry.web.render import html, wants_json
 from registry.web.session import own_path
 
@@ -61,7 +62,7 @@ def respond(request: Request, error: EnvsdkError, *, status: int | None = None) 
         return Response(render_json(failure(error)), status_code=status, media_type="application/json")
     back = own_path(urlsplit(request.headers.get("referer", "")).path) if request.method == "POST" else ""
     view = {
-        "title": error.message,
+        "title": sentence(error.message),
         "error": error,
         "status": status,
         "request_id": getattr(request.state, "request_id", ""),

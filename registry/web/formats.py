@@ -102,6 +102,18 @@ def digest(value: str) -> Markup:
     return Markup('<span class="digest" title="{}">{}</span>').format(value, value[:12])
 
 
+def episode(value: str) -> Markup:
+    """An episode's name where there is little room: both its ends, since those of one run begin alike."""
+    if len(value) <= 16:
+        return Markup('<span class="digest">{}</span>').format(value)
+    return Markup('<span class="digest" title="{}">{}…{}</span>').format(value, value[:6], value[-8:])
+
+
+def sentence(value: str) -> str:
+    """A message as a heading: its first letter is a capital one."""
+    return value[:1].upper() + value[1:]
+
+
 _MARKS = {"pass": "✔", "fail": "✘", "error": "?", "skipped": "–", "learnable": "◆", "saturated": "●", "broken": "✘"}
 _MARKS |= {"done": "✔", "failed": "✘", "running": "▸", "published": "✔", "too_hard": "▲", "saturating": "◐"}
 
@@ -139,5 +151,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "words": words,
     "level": level,
     "digest": digest,
+    "episode": episode,
+    "sentence": sentence,
     "state": state,
 }

@@ -11,11 +11,13 @@ from sqlalchemy.orm import Session
 from registry.client import Pair
 from registry.db import Item
 
-NEWEST = 64
+NEWEST = 256
 """Outcomes looked at for each task; reading all of them would cost what the list must not."""
 _NEWEST = (
-    "SELECT * FROM (SELECT item_id, weight_version, passed FROM outcome "
-    "WHERE item_id = :item_{place} AND lineage_id = :lineage ORDER BY id DESC LIMIT :newest) AS newest_{place}"
+    "SELECT item_id, weight_version, sum(CASE WHEN passed THEN 1 ELSE 0 END) AS passes, count(passed) AS trials "
+    "FROM (SELECT item_id, weight_version, passed FROM outcome "
+    "WHERE item_id = :item_{place} AND lineage_id = :lineage ORDER BY id DESC LIMIT :newest) AS newest_{place} "
+    "GROUP BY item_id, weight_version"
 )
 
 
@@ -35,14 +37,12 @@ def recent_rates(session: Session, pairs: Sequence[Pair], lineage: int) -> dict[
     parts = (_NEWEST.format(place=place) for place in range(len(pair_of)))
     given = {f"item_{place}": item for place, item in enumerate(pair_of)}
     newest = text(" UNION ALL ".join(parts)).bindparams(lineage=lineage, newest=NEWEST, **given)
-    counts: dict[Pair, dict[int, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
-    for item, version, passed in session.execute(newest):
-        if passed is not None:
-            of_version = counts[pair_of[item]][version]
-            of_version[0] += passed
-            of_version[1] += 1
+    rates: dict[Pair, dict[int, float]] = defaultdict(dict)
+    for item, version, passes, trials in session.execute(newest):
+        if trials:
+            rates[pair_of[item]][version] = passes / trials
     return {
-        pair: [versions[version][0] / versions[version][1] for version in sorted(versions)]
-        for pair, versions in counts.items()
+        pair: [versions[version] for version in sorted(versions)]
+        for pair, versions in rates.items()
         if len(versions) > 1
     }

@@ -7,6 +7,7 @@ are refused in JSON and ignored in HTML, where links from elsewhere carry all so
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -23,8 +24,10 @@ from registry.query.errors import suggestion
 from registry.web import charts, plots
 from registry.web.caching import REVALIDATE, with_etag
 from registry.web.formats import FILTERS, estimate, rate
+from registry.web.reasons import because
 
 View = Callable[[Request], Mapping[str, Any]]
+_IN_PATH = re.compile(r"\{(\w+)\}")
 NAVIGATION = (
     ("/tasks", "Tasks"),
     ("/sets", "Task sets"),
@@ -60,6 +63,7 @@ def templates() -> Environment:
         plots=plots,
         estimate=estimate,
         rate=rate,
+        because=because,
         navigation=NAVIGATION,
         task_url=task_url,
         tasks_url=tasks_url,
@@ -148,8 +152,22 @@ def add_page(
         return with_etag(request, response, cache=cache, modified_at=modified(seen) if modified else None)
 
     # The twin first: ``/tasks/{name}`` would otherwise swallow ``/tasks/x.json``.
-    router.add_api_route(f"{path}.json", json_twin, methods=["GET"], name=f"{template}:json")
+    router.add_api_route(
+        f"{path}.json",
+        json_twin,
+        methods=["GET"],
+        name=f"{template}:json",
+        description=f"The page `{path}` as JSON.",
+        openapi_extra={"parameters": _described(path, parameters)},
+    )
     router.add_api_route(path, page, methods=["GET"], name=template, include_in_schema=False)
+
+
+def _described(path: str, parameters: Collection[str]) -> list[dict[str, Any]]:
+    """What the address may hold, for the description of the API: views read it from the request themselves."""
+    text = {"type": "string"}
+    places = [{"name": name, "in": "path", "required": True, "schema": text} for name in _IN_PATH.findall(path)]
+    return places + [{"name": name, "in": "query", "required": False, "schema": text} for name in parameters]
 
 
 def _check_parameters(request: Request, known: Collection[str]) -> None:

@@ -32,7 +32,7 @@ def _endpoint(path: str, method: str, operation: Mapping[str, Any]) -> dict[str,
     return {
         "method": method.upper(),
         "path": path,
-        "what": operation.get("description") or operation.get("summary", ""),
+        "what": (operation.get("description") or operation.get("summary", "")).replace("`", ""),
         "token": bool(operation.get("security")),
         "parameters": [
             {"name": one["name"], "in": one["in"], "required": one.get("required", False)}

@@ -65,7 +65,7 @@ def _episode(record: EpisodeRecord) -> dict[str, Any]:
         if version is not None:
             by_version[version] += length
     return {
-        "title": f"Episode {record.episode_id[:12]}",
+        "title": f"Episode {record.episode_id}",
         "episode": record.model_dump(mode="json", exclude={"tokens"}),
         "n_tokens": len(tokens.ids) if tokens else 0,
         "n_generated": sum(tokens.loss_mask) if tokens else 0,

@@ -6,7 +6,9 @@ import json
 import math
 
 import pytest
+from sqlalchemy import select
 
+from registry.db import Lineage
 from registry.outcomes import BATCH, append_lines, read_line
 
 
@@ -110,6 +112,12 @@ def test_lineages_are_kept_apart(registry, task, make_record):
     registry.append([make_record(task, False, lineage="large") for _ in range(12)])
     assert registry.query("policy:small").items[0].n == 2
     assert registry.query("policy:large").items[0].status == "too_hard"
+
+
+def test_a_policy_without_a_name_makes_no_lineage(registry, task, make_record):
+    registry.append([make_record(task, True, lineage="first"), make_record(task, None, lineage="", cause="cancelled")])
+    with registry.database.reading() as session:
+        assert list(session.scalars(select(Lineage.name))) == ["first"]
 
 
 def test_the_first_lineage_measured_is_the_reference(registry, task, make_record):

@@ -60,7 +60,7 @@ def test_a_database_that_is_gone_is_a_503_with_its_own_words(site: TestClient) -
     response = site.get("/gone")
 
     assert response.status_code == 503
-    assert "the database is gone" in response.text
+    assert "The database is gone" in response.text
 
 
 def test_a_method_that_a_page_has_not_is_told_on_both_faces(site: TestClient) -> None:
