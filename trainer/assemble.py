@@ -152,6 +152,7 @@ def _rooms(
     dispatcher = Dispatcher(
         draw=draws.draw,
         run=_episode_runner(policy, provider, activity, seed=config.seed),
+        policy=policy.id,
         pool=pool,
         ledger=ledger,
         admission=Admission(config.staleness, config.groups_per_step),
@@ -166,6 +167,7 @@ def _rooms(
     )
     return Parts(
         run=run,
+        policy=policy.id,
         learner=learner,
         rotation=policy.rotation,
         publisher=publisher,
@@ -190,7 +192,7 @@ async def start_parts(parts: Parts, tasks: Sequence[Task]) -> None:
     rehearsals = await parts.publisher.rehearse(parts.learner.perturbed)
     parts.say(f"rehearsed two updates: {', '.join(f'{trial.mismatch:.4f}' for trial in rehearsals)} nats")
     parts.run.update(mismatch_baseline=baseline, mismatch_rehearsed=[trial.mismatch for trial in rehearsals])
-    closed = parts.ledger.close_abandoned(abandoned)
+    closed = parts.ledger.close_abandoned(partial(abandoned, policy=parts.policy))
     if not parts.ledger.ended:
         return
     newest = checkpoint.newest(parts.run.checkpoints)

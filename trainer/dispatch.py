@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from envsdk.episode.record import PolicyId
 from envsdk.errors import FaultyError
 from envsdk.spec.model import Task
 from trainer.admission import Admission
@@ -45,6 +46,7 @@ class Dispatcher:
     Args:
         draw: the next task.
         run: one episode, start to end; its failures are records, not exceptions.
+        policy: whose episodes they are.
         pool: takes complete groups; what it drops comes back here.
         ledger: hears of every start and end.
         admission: how far to run ahead.
@@ -64,6 +66,7 @@ class Dispatcher:
         *,
         draw: Callable[[], Task],
         run: RunMember,
+        policy: PolicyId,
         pool: Pool,
         ledger: Ledger,
         admission: Admission,
@@ -90,7 +93,14 @@ class Dispatcher:
         self._now = now
         self._slots = Slots(slots)
         self._places = Places(
-            run=run, ledger=ledger, slots=self._slots, refills=refills, version=version, freed=self.wake, now=now
+            run=run,
+            policy=policy,
+            ledger=ledger,
+            slots=self._slots,
+            refills=refills,
+            version=version,
+            freed=self.wake,
+            now=now,
         )
         self._flights: dict[str, Flight] = {}
         self._wake = asyncio.Event()

@@ -1,8 +1,8 @@
 """Records of episodes that ended outside themselves: the scheduler cancelled them, or their machinery broke.
 
-They carry what is known (who, which task, which facts) and nothing else. The class comes from the outcome table; only
-that a cancel of our own is not dispatched again is decided here, since the table's ``cancelled`` is a cancel from
-outside.
+They carry what is known (whose policy, which task, which facts) and nothing else. The class comes from the outcome
+table; only that a cancel of our own is not dispatched again is decided here, since the table's ``cancelled`` is one
+from outside.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from envsdk.outcome import classify
 from trainer.group import Member
 
 
-def cancelled(member: Member) -> EpisodeRecord:
+def cancelled(member: Member, *, policy: PolicyId) -> EpisodeRecord:
     """The scheduler gave the episode up, or the run was stopped: closed, never tried again."""
-    return _record(_row(member), {"phase": "agent", "ended_by": "cancel"}, again=False)
+    return _record(_row(member), policy, {"phase": "agent", "ended_by": "cancel"}, again=False)
 
 
 def given_up(record: EpisodeRecord) -> EpisodeRecord:
@@ -26,15 +26,15 @@ def given_up(record: EpisodeRecord) -> EpisodeRecord:
     return record.model_copy(update={"outcome": record.outcome.model_copy(update={"redispatch": False})})
 
 
-def crashed(member: Member, error: BaseException) -> EpisodeRecord:
+def crashed(member: Member, error: BaseException, *, policy: PolicyId) -> EpisodeRecord:
     """Something raised that should have been a record: a failure of the machinery, tried again."""
     what = {"kind": type(error).__name__, "note": str(error)}
-    return _record(_row(member), {"phase": "agent", "ended_by": "exception", "exception": what}, again=True)
+    return _record(_row(member), policy, {"phase": "agent", "ended_by": "exception", "exception": what}, again=True)
 
 
-def abandoned(row: Mapping[str, Any]) -> EpisodeRecord:
+def abandoned(row: Mapping[str, Any], *, policy: PolicyId) -> EpisodeRecord:
     """A killed run left it open; ``row`` is its start in the ledger. Its place is dispatched anew, under a new id."""
-    return _record(row, {"phase": "agent", "ended_by": "cancel"}, again=False)
+    return _record(row, policy, {"phase": "agent", "ended_by": "cancel"}, again=False)
 
 
 def _row(member: Member) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _row(member: Member) -> dict[str, Any]:
     }
 
 
-def _record(row: Mapping[str, Any], facts: dict[str, Any], *, again: bool) -> EpisodeRecord:
+def _record(row: Mapping[str, Any], policy: PolicyId, facts: dict[str, Any], *, again: bool) -> EpisodeRecord:
     outcome: Outcome = classify(facts)
     return EpisodeRecord(
         episode_id=row["episode_id"],
@@ -62,7 +62,7 @@ def _record(row: Mapping[str, Any], facts: dict[str, Any], *, again: bool) -> Ep
         group_id=row["group_id"],
         index_in_group=row["index"],
         attempt=row["attempt"],
-        policy=PolicyId(model=""),
+        policy=policy,
         outcome=outcome if again else outcome.model_copy(update={"redispatch": False}),
         facts=facts,
         started_at=time.time(),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from envsdk.episode.record import EpisodeRecord
+from envsdk.episode.record import EpisodeRecord, PolicyId
 from envsdk.spec.model import Task
 from trainer.activity import Activity
 from trainer.dispatch import Dispatcher
@@ -37,6 +37,7 @@ class Parts:
     """
 
     run: RunDir
+    policy: PolicyId
     learner: LearnerThread
     rotation: Rotation
     publisher: WeightPublisher

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from envsdk.episode.record import EpisodeRecord
+from envsdk.episode.record import EpisodeRecord, PolicyId
 from trainer.endings import cancelled, crashed, given_up
 from trainer.group import Draw, EndedMember, Member
 from trainer.ledger import Ledger
@@ -68,6 +68,7 @@ class Places:
 
     Args:
         run: one episode, start to end; its failures are records, not exceptions.
+        policy: whose episodes they are, also those that end before anybody acted.
         slots: shared by all groups.
         refills: how often one place may be tried again.
         version: the committed weight version.
@@ -78,6 +79,7 @@ class Places:
         self,
         *,
         run: RunMember,
+        policy: PolicyId,
         ledger: Ledger,
         slots: Slots,
         refills: int,
@@ -86,6 +88,7 @@ class Places:
         now: Callable[[], float],
     ) -> None:
         self._run = run
+        self._policy = policy
         self._ledger = ledger
         self._slots = slots
         self._refills = refills
@@ -146,10 +149,10 @@ class Places:
             async with asyncio.timeout(limit_s):
                 return await self._run(member)
         except asyncio.CancelledError:
-            self._ledger.end(cancelled(member))
+            self._ledger.end(cancelled(member, policy=self._policy))
             raise
         except Exception as error:  # noqa: BLE001 - law 2: whatever breaks around an episode, it ends in the ledger
-            return crashed(member, error)
+            return crashed(member, error, policy=self._policy)
 
 
 def _start_row(member: Member) -> dict[str, object]:

@@ -44,9 +44,9 @@ FRESH: dict[str, Any] = {
 
 
 def lineage_name(policy: dict[str, Any]) -> str | None:
-    """The lineage of a policy's identity, or `None` where it is no policy."""
+    """The lineage of a policy's identity, or `None` where it is no policy, or one that has no name."""
     name = str(policy.get("lineage") or policy["model"])
-    return None if name in NO_POLICY else name
+    return None if not name or name in NO_POLICY else name
 
 
 def ensure_reference(session: Session) -> int:

@@ -11,6 +11,7 @@ from envsdk.outcome import classify
 from envsdk.spec.model import Digests, Task, TaskSpec
 from trainer.group import CompleteGroup, Draw, EndedMember, Member
 
+FAKE_POLICY = PolicyId(model="fake")
 FINISHED = {"phase": "verify", "ended_by": "final_answer", "sandbox": {"alive": True}}
 ENGINE_500 = {
     "phase": "agent",
@@ -54,7 +55,7 @@ def make_record(
         group_id=member.draw.group_id,
         index_in_group=member.index,
         attempt=member.attempt,
-        policy=PolicyId(model="fake"),
+        policy=FAKE_POLICY,
         weight_version_oldest=version,
         weight_version_newest=version,
         outcome=outcome,

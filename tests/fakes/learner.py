@@ -14,7 +14,7 @@ import torch
 
 from envsdk.episode.record import EpisodeRecord
 from tests.fakes.engine import FakeEngine, true_logprob
-from tests.fakes.episodes import FakeEpisodes, make_task, scored
+from tests.fakes.episodes import FAKE_POLICY, FakeEpisodes, make_task, scored
 from trainer.activity import Activity
 from trainer.admission import Admission
 from trainer.assemble import start_parts
@@ -139,6 +139,7 @@ async def fake_run(
     dispatcher = Dispatcher(
         draw=sampler.draw,
         run=episodes.run,
+        policy=FAKE_POLICY,
         pool=pool,
         ledger=ledger,
         admission=Admission(staleness, 2),
@@ -150,6 +151,7 @@ async def fake_run(
     said: list[str] = []
     parts = Parts(
         run=run,
+        policy=FAKE_POLICY,
         learner=thread,
         rotation=rotation,
         publisher=publisher,

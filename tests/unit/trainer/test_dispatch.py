@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsdk.errors import FaultyError
-from tests.fakes.episodes import ENGINE_500, FakeEpisodes, make_record, make_task, scored
+from tests.fakes.episodes import ENGINE_500, FAKE_POLICY, FakeEpisodes, make_record, make_task, scored
 from trainer import places
 from trainer.admission import Admission
 from trainer.dispatch import Dispatcher
@@ -34,6 +34,7 @@ class Setup:
         self.dispatcher = Dispatcher(
             draw=lambda: make_task(next(numbers)),
             run=episodes.run,
+            policy=FAKE_POLICY,
             pool=self.pool,
             ledger=self.ledger,
             admission=Admission(options.pop("staleness", 1), options.pop("batch", 2)),
@@ -184,6 +185,21 @@ async def test_an_exception_in_the_machinery_is_an_end_not_a_hole(tmp_path: Path
         (group,) = await run.step(1)
     assert group.refilled == 1
     assert run.ledger.outcomes["infra_failure"] >= 1
+
+
+async def test_every_end_says_whose_episode_it_was(tmp_path: Path) -> None:
+    class Dying(FakeEpisodes):
+        async def run(self, member):
+            if member.draw.order == 0 and member.attempt == 0:
+                raise ConnectionResetError("worker died")
+            return await super().run(member)
+
+    run = Setup(tmp_path, Dying(steps=lambda member: 10_000 if member.draw.order > 2 else 1), batch=1, staleness=8)
+    async with run.serving():
+        await run.step(1)
+    records = list(run.ledger.records())
+    assert {"network", "cancelled", "finished"} <= {record.outcome.cause for record in records}
+    assert all(record.policy == FAKE_POLICY for record in records)
 
 
 async def test_a_run_without_any_signal_ends_with_an_error_instead_of_going_on_for_ever(tmp_path: Path) -> None:

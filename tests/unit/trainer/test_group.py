@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.fakes.episodes import ENGINE_500, make_draw, make_group, make_record, scored
+from tests.fakes.episodes import ENGINE_500, FAKE_POLICY, make_draw, make_group, make_record, scored
 from trainer.endings import abandoned, cancelled, crashed, given_up
 from trainer.group import CompleteGroup, EndedMember, Member, signal
 
@@ -64,13 +64,13 @@ def test_ids_tell_group_place_and_attempt() -> None:
 
 
 def test_a_cancel_of_ours_is_closed_and_never_tried_again() -> None:
-    made = cancelled(Member(make_draw(), 1, 2))
+    made = cancelled(Member(make_draw(), 1, 2), policy=FAKE_POLICY)
     assert (made.outcome.cause, made.outcome.redispatch, made.attempt) == ("cancelled", False, 2)
     assert not made.outcome.in_gradient
 
 
 def test_a_crash_of_the_machinery_is_tried_again_and_says_what_it_was() -> None:
-    made = crashed(Member(make_draw(), 0, 0), KeyError("tool"))
+    made = crashed(Member(make_draw(), 0, 0), KeyError("tool"), policy=FAKE_POLICY)
     assert made.outcome.outcome_class == "infra_failure"
     assert made.outcome.redispatch
     assert made.facts["exception"] == {"kind": "KeyError", "note": "'tool'"}
@@ -94,5 +94,5 @@ def test_what_a_killed_run_left_is_closed_under_its_own_id() -> None:
         "task_digest": "a" * 64,
         "verifier_digest": "b" * 64,
     }
-    made = abandoned(row)
+    made = abandoned(row, policy=FAKE_POLICY)
     assert (made.episode_id, made.outcome.cause, made.family) == ("g000001-0.0", "cancelled", "f")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsdk.errors import StoreError
-from tests.fakes.episodes import make_draw, make_record, scored
+from tests.fakes.episodes import FAKE_POLICY, make_draw, make_record, scored
 from trainer.endings import abandoned
 from trainer.group import Member
 from trainer.ledger import ENDS, Ledger
@@ -92,7 +93,7 @@ def test_after_a_kill_anywhere_closing_what_was_open_makes_starts_equal_ends(tmp
         start(ledger, member(*pair))
     for pair in episodes[:ended]:
         ledger.end(make_record(member(*pair), scored(1.0)))
-    closed = Ledger(folder).close_abandoned(abandoned)
+    closed = Ledger(folder).close_abandoned(partial(abandoned, policy=FAKE_POLICY))
     assert {record.episode_id for record in closed} == {member(*pair).episode_id for pair in episodes[ended:]}
     assert all(record.outcome.cause == "cancelled" and not record.outcome.redispatch for record in closed)
     assert Ledger(folder).open == {}
@@ -107,7 +108,7 @@ def test_a_torn_last_row_counts_as_not_ended(tmp_path: Path) -> None:
     ends.write_bytes(ends.read_bytes()[:-20])
     again = Ledger(tmp_path)
     assert list(again.open) == [member(index=1).episode_id]
-    again.close_abandoned(abandoned)
+    again.close_abandoned(partial(abandoned, policy=FAKE_POLICY))
     assert Ledger(tmp_path).ended == 2
 
 

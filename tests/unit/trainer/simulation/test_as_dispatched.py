@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.fakes.episodes import make_record, make_task, scored
+from tests.fakes.episodes import FAKE_POLICY, make_record, make_task, scored
 from tests.fakes.virtual_time import run_in_virtual_time
 from trainer.admission import Admission
 from trainer.dispatch import Dispatcher
@@ -60,6 +60,7 @@ async def dispatched(groups: list[TraceGroup], setup: AsyncSetup, folder: Path) 
     dispatcher = Dispatcher(
         draw=lambda: make_task(next(numbers)),
         run=run,
+        policy=FAKE_POLICY,
         pool=pool,
         ledger=Ledger(folder),
         admission=setup.admission,
