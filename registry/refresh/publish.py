@@ -30,11 +30,10 @@ def publish_proposal(session: Session, number: int, *, by: str) -> SetRevision:
         )
     body = proposal.body
     added = [one["item_id"] for one in body["add"]]
-    # A replacement may have broken since; nothing is published on hope.
-    sound = set(
-        session.scalars(select(Item.id).where(Item.id.in_(added), Item.verified == "checked", Item.broken.is_(False)))
-    )
-    ids = [*body["kept"], *(item for item in added if item in sound)]
+    # What was to be kept or added may have broken since; nothing is published on hope.
+    wanted = [*body["kept"], *added]
+    items = {item.id: item for item in session.scalars(select(Item).where(Item.id.in_(wanted)))}
+    ids = [number for number in wanted if items[number].verified == "checked" and not items[number].broken]
     if not ids:
         raise UsageError(f"proposal {number} would leave the set empty", code="empty_set")
     name = session.scalar(select(TaskSet.name).where(TaskSet.id == proposal.set_id))
@@ -48,7 +47,8 @@ def publish_proposal(session: Session, number: int, *, by: str) -> SetRevision:
         query=parent.query,
         lineage_id=proposal.lineage_id,
         parent=parent,
-        note={"proposal": number} | {key: body[key] for key in ("policy", "retire", "add", "not_replaced")},
+        note={"proposal": number, "left_out": [items[number].slug for number in wanted if number not in ids]}
+        | {key: body[key] for key in ("policy", "retire", "add", "not_replaced")},
     )
     _retire(session, proposal, revision, body["retire"])
     proposal.revision_id = revision.id

@@ -149,7 +149,9 @@ def _diff(session: Session, newer: SetRevision, older: SetRevision, lineage: int
 def _reasons(revision: SetRevision) -> dict[str, Any] | None:
     """What the refresh that made this revision said of it."""
     note = revision.note
-    return {key: note[key] for key in ("proposal", "policy", "retire", "add")} if "proposal" in note else None
+    if "proposal" not in note:
+        return None
+    return {key: note[key] for key in ("proposal", "policy", "retire", "add")} | {"left_out": note.get("left_out", [])}
 
 
 def _moved(session: Session, newer: SetRevision, older: SetRevision, lineage: int) -> list[dict[str, Any]]:

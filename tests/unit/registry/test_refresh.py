@@ -105,6 +105,21 @@ def test_publishing_makes_a_new_revision_and_keeps_the_old(grown, families, make
     assert grown.revision("sums@1").items == before.items
 
 
+@pytest.mark.parametrize("which", ["kept", "add"])
+def test_what_broke_after_the_proposal_is_not_published(grown, families, make_report, make_record, tmp_path, which):
+    number, body = propose(grown, families, make_report, tmp_path)
+    digest = (
+        body["add"][0]["task_digest"] if which == "add" else grown.query("set:sums status:checked").items[0].task_digest
+    )
+    [item] = [one for one in grown.query("limit:500").items if one.task_digest == digest]
+    task = grown.fetch(item.task_digest, item.verifier_digest, tmp_path / "fetched")
+    grown.append([make_record(task, None, cause="verifier_crash") for _ in range(3)])
+    with grown.database.writing() as session:
+        revision = publish_proposal(session, number, by="me")
+        assert revision.note["left_out"] == [item.slug]
+    assert item.slug not in {one.slug for one in grown.revision("sums").items}
+
+
 def test_the_retired_are_retired_for_that_policy(grown, families, make_report, tmp_path):
     number, _ = propose(grown, families, make_report, tmp_path)
     with grown.database.writing() as session:
