@@ -67,7 +67,9 @@ class Attempt:
             return False
         if self._has_tools() and isinstance(self.agent, ToolUser):
             try:
-                self._tools = await closing.enter_async_context(open_toolbox(self.task, self.box.services))
+                self._tools = await closing.enter_async_context(
+                    open_toolbox(self.task, self.box.services, self.box.sandbox)
+                )
             except EnvsdkError as error:
                 note = f"task {self.task.slug}: {error}"[:500]
                 self.facts |= {"phase": "setup", "exception": {"kind": error.code, "note": note}}

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from envsdk.episode.mcp_stdio import over_stdio
 from envsdk.errors import PrerequisiteError, SandboxError
+from envsdk.sandboxes.base import Sandbox
 from envsdk.sandboxes.door import open_door
 from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.sandboxes.services import ServiceGroup
@@ -22,6 +24,7 @@ from envsdk.spec.model import McpServer, Task
 
 if TYPE_CHECKING:
     from mcp import ClientSession
+    from mcp.client._transport import TransportStreams
     from mcp.types import CallToolResult
     from mcp.types import Tool as ListedTool
 
@@ -32,9 +35,10 @@ _LEAVE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A server that has answered, and what it lists."""
+    """A server that has answered, and what it lists; ``is_the_agents``: it runs in the agent's box."""
 
     name: str
+    is_the_agents: bool
     session: ClientSession
     listed: tuple[ListedTool, ...]
     holder: asyncio.Task[None]
@@ -71,32 +75,31 @@ class Connection:
 
 
 @contextlib.asynccontextmanager
-async def connect(server: McpServer, task: Task, services: ServiceGroup | None) -> AsyncIterator[Connection]:
+async def connect(
+    server: McpServer, task: Task, services: ServiceGroup | None, box: Sandbox | None
+) -> AsyncIterator[Connection]:
     """A session with a task's server, while the context is open.
 
     Raises:
         PrerequisiteError: it cannot be reached from here (``mcp_unsupported``), or the package is missing.
         SandboxError: it does not answer (``mcp_unreachable``).
     """
-    service, port = _place(server, task)
+    way = _stdio(server, task, box) if server.transport == "stdio" else _http(server, task, services)
     _need_package(server, task)
-    assert services is not None
-    inside = services.sandbox(service)
-    assert isinstance(inside, KeptSandbox)
     opened: asyncio.Future[tuple[ClientSession, tuple[ListedTool, ...]]] = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
-    holder = asyncio.ensure_future(_hold(server, inside, port, opened, leave))
+    holder = asyncio.ensure_future(_hold(way, opened, leave))
     try:
         either: set[asyncio.Future[Any]] = {opened, holder}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not opened.done():
             raise SandboxError(
-                f"MCP server {server.name!r} at {server.url} does not answer: {_cause(holder)}",
+                f"MCP server {server.name!r} at {server.url or server.command} does not answer: {_cause(holder)}",
                 code="mcp_unreachable",
-                hint="give the service a health check, and look at its log",
+                hint="run its command in the image by hand; give a service a health check, and look at its log",
                 where=task.slug,
             )
-        yield Connection(server.name, *opened.result(), holder)
+        yield Connection(server.name, server.transport == "stdio", *opened.result(), holder)
     finally:
         leave.set()
         await asyncio.wait({holder}, timeout=_LEAVE_S)
@@ -106,10 +109,19 @@ async def connect(server: McpServer, task: Task, services: ServiceGroup | None) 
 
 
 async def _hold(
-    server: McpServer, inside: KeptSandbox, port: int, opened: asyncio.Future[Any], leave: asyncio.Event
+    way: contextlib.AbstractAsyncContextManager[TransportStreams], opened: asyncio.Future[Any], leave: asyncio.Event
 ) -> None:
-    import httpx2
     from mcp import ClientSession
+
+    async with way as streams, ClientSession(*streams, read_timeout_seconds=_CONNECT_S) as session:
+        await session.initialize()
+        opened.set_result((session, tuple((await session.list_tools()).tools)))
+        await leave.wait()
+
+
+@contextlib.asynccontextmanager
+async def _over_http(server: McpServer, inside: KeptSandbox, port: int) -> AsyncIterator[TransportStreams]:
+    import httpx2
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
 
@@ -126,11 +138,7 @@ async def _hold(
             http = await open_ones.enter_async_context(client(dict(server.headers)))
             way = streamable_http_client(str(server.url), http_client=http)
         streams = await open_ones.enter_async_context(way)
-        session = ClientSession(streams[0], streams[1], read_timeout_seconds=_CONNECT_S)
-        await open_ones.enter_async_context(session)
-        await session.initialize()
-        opened.set_result((session, tuple((await session.list_tools()).tools)))
-        await leave.wait()
+        yield streams[0], streams[1]
 
 
 def _need_package(server: McpServer, task: Task) -> None:
@@ -153,14 +161,32 @@ def _cause(holder: asyncio.Task[None]) -> str:
     return f"{type(error).__name__}: {error}" if error is not None else "it closed the connection"
 
 
-def _place(server: McpServer, task: Task) -> tuple[str, int]:
+def _http(
+    server: McpServer, task: Task, services: ServiceGroup | None
+) -> contextlib.AbstractAsyncContextManager[TransportStreams]:
     url = urlsplit(server.url or "")
     names = {service.name for service in task.spec.services}
-    if server.transport == "stdio" or url.scheme != "http" or url.hostname not in names:
+    if url.scheme != "http" or url.hostname not in names or services is None:
         raise PrerequisiteError(
             f"MCP server {server.name!r} is no service of the task's",
             code="mcp_unsupported",
             hint=f"declare a service that runs it, and url = http://SERVICE:PORT/PATH with one of: {', '.join(names)}",
             where=task.slug,
         )
-    return str(url.hostname), url.port or 80
+    inside = services.sandbox(url.hostname)
+    assert isinstance(inside, KeptSandbox)
+    return _over_http(server, inside, url.port or 80)
+
+
+def _stdio(
+    server: McpServer, task: Task, box: Sandbox | None
+) -> contextlib.AbstractAsyncContextManager[TransportStreams]:
+    # Between steps every process in the box is ended, and a server among them would be gone.
+    if not isinstance(box, KeptSandbox) or task.spec.steps or not server.command:
+        raise PrerequisiteError(
+            f"MCP server {server.name!r} cannot run in the agent's box",
+            code="mcp_unsupported",
+            hint="give it a command, in a task of one step, on docker or bubblewrap; or declare a service that runs it",
+            where=task.slug,
+        )
+    return over_stdio(box, server)

@@ -1,12 +1,14 @@
 """A task's MCP servers as tools of the model: connected once an episode, listed in its prompt, called by its replies.
 
 A server is a service of the task, named by the host of its URL (``http://SERVICE:PORT/PATH``), so that what the model
-calls runs in a sandbox of its own beside the model's. Tool names are the servers'; where two servers have one name, the
-server's name and a dot stand before it. A reply that calls holds one object between the words below:
+calls runs in a sandbox of its own beside the model's; or a command in the model's own (``stdio``), which the model can
+end: there a lost server is a failed call, and not the machinery's failure. Tool names are the servers'; where two
+servers have one name, the server's name and a dot stand before it. A reply that calls holds one object between the
+words below:
 
     <tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>
 
-Not supported: servers that run inside the agent's box (``stdio``), and those of other machines.
+Not supported: servers of other machines.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envsdk.episode.mcp_session import Connection, connect
+from envsdk.errors import SandboxError
+from envsdk.sandboxes.base import Sandbox
 from envsdk.sandboxes.services import ServiceGroup
 from envsdk.spec.model import Task
 
@@ -96,12 +100,16 @@ async def _called(tool: Tool, arguments: dict[str, Any]) -> Call:
         result = await tool.connection.call(tool.server_name, arguments)
     except MCPError as error:
         return Call(str(error), is_fit=True, failed=True)
+    except SandboxError as error:
+        if not tool.connection.is_the_agents:
+            raise
+        return Call(error.message, is_fit=True, failed=True)
     parts = [getattr(part, "text", None) or f"[{part.type}]" for part in result.content]
     return Call("\n".join(parts), is_fit=True, failed=bool(result.is_error))
 
 
 @contextlib.asynccontextmanager
-async def open_toolbox(task: Task, services: ServiceGroup | None) -> AsyncIterator[Toolbox]:
+async def open_toolbox(task: Task, services: ServiceGroup | None, agents_box: Sandbox | None) -> AsyncIterator[Toolbox]:
     """The task's tools, connected.
 
     Raises:
@@ -112,7 +120,7 @@ async def open_toolbox(task: Task, services: ServiceGroup | None) -> AsyncIterat
     async with contextlib.AsyncExitStack() as open_ones:
         box = Toolbox()
         for server in servers:
-            connection = await open_ones.enter_async_context(connect(server, task, services))
+            connection = await open_ones.enter_async_context(connect(server, task, services, agents_box))
             for tool in connection.listed:
                 name = tool.name if tool.name not in box.tools else f"{server.name}.{tool.name}"
                 box.tools[name] = Tool(name, tool.description or "", dict(tool.input_schema), connection, tool.name)

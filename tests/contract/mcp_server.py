@@ -1,10 +1,13 @@
-"""A tiny MCP server of the standard library alone, for a box that has nothing else: streamable HTTP, answers as JSON.
+"""A tiny MCP server of the standard library alone, for a box that has nothing else.
+
+Streamable HTTP with answers as JSON; with the word ``stdio``, a message a line.
 
 Tools: ``put`` keeps a text, ``get`` gives it back, ``fail`` fails, ``die`` ends the server.
 """
 
 import json
 import os
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -64,5 +67,16 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
+def converse() -> None:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" in asked:
+            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer(asked)}), flush=True)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["stdio"]:
+        print("a word that is no message", flush=True)
+        converse()
+        sys.exit()
     ThreadingHTTPServer(("0.0.0.0", 8000), Handler).serve_forever()

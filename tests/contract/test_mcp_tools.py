@@ -1,4 +1,4 @@
-"""A task whose MCP server runs as a service, on both back ends: its tools in the prompt, called for real, and their ends."""
+"""A task's MCP server on both back ends, as a service and in the agent's box: tools listed, called for real, and lost."""
 
 from __future__ import annotations
 
@@ -93,10 +93,50 @@ async def test_a_server_that_speaks_something_else_fails_the_start(provider: San
     assert "notes" in record.facts["exception"]["note"]
 
 
+STDIO = McpServer(name="near", transport="stdio", command="python3", args=("-c", SOURCE, "stdio"))
+
+
+async def test_a_server_in_the_agents_box_is_called_over_its_standard_input(
+    provider: SandboxProvider, tmp_path: Path
+) -> None:
+    replies = (
+        *(call("put", key="a", text="x" * 100_000), call("get", key="a")),
+        *("echo 42 > /app/total.txt; pgrep -c -u agent -f [c]onverse", "done"),
+    )
+    record, policy = await play(provider, task_in(tmp_path, STDIO), *replies)
+    said = [turn.observation for turn in record.turns]
+    assert '"name": "put"' in policy.heard[0][0].content
+    assert said[0] == "kept\n[tool call done]"
+    assert said[1].startswith("xxxx")
+    assert said[2].startswith("1"), said[2]
+    assert record.outcome.reward == 1.0, record.facts
+
+
+@pytest.mark.parametrize("killer", [call("die"), "pkill -f [c]onverse"])
+async def test_an_agent_that_ends_its_own_server_gets_failed_calls_and_its_grade(
+    provider: SandboxProvider, tmp_path: Path, killer: str
+) -> None:
+    replies = (killer, call("get", key="a"), "echo 42 > /app/total.txt", "done")
+    record, _ = await play(provider, task_in(tmp_path, STDIO), *replies)
+    assert record.turns[1].observation.endswith("[tool call failed]")
+    assert "'near' is gone" in record.turns[1].observation
+    assert (record.outcome.outcome_class, record.outcome.reward) == ("model_success", 1.0), record.facts
+
+
+async def test_a_command_that_is_no_server_fails_the_start_with_its_last_words(
+    provider: SandboxProvider, tmp_path: Path
+) -> None:
+    server = McpServer(name="near", transport="stdio", command="sh", args=("-c", "echo no such module >&2; exit 7"))
+    record, _ = await play(provider, task_in(tmp_path, server), "done")
+    assert record.outcome.outcome_class == "infra_failure", record.facts
+    assert record.facts["exception"]["kind"] == "mcp_unreachable"
+    assert "it ended with 7; it wrote: no such module" in record.facts["exception"]["note"]
+
+
 async def test_a_server_that_is_no_service_is_refused_and_agents_without_tools_do_not_mind(
     provider: SandboxProvider, tmp_path: Path
 ) -> None:
-    task = task_in(tmp_path, McpServer(name="away", transport="stdio", command="x"))
+    task = task_in(tmp_path, McpServer(name="away", url="http://elsewhere:80/sse"))
     record, _ = await play(provider, task, "done")
     assert record.facts["exception"]["kind"] == "mcp_unsupported"
     assert record.outcome.outcome_class == "infra_failure"

@@ -89,7 +89,7 @@ async def test_tools_of_the_official_server_are_listed_called_and_lost_over_each
     declared, process = server
     await until_listening(box, declared)
     services: Any = Services(box)
-    async with open_toolbox(task_with(tmp_path, declared), services) as tools:
+    async with open_toolbox(task_with(tmp_path, declared), services, None) as tools:
         assert set(tools.tools) == {"put", "get", "fail"}
         assert tools.tools["put"].schema["required"] == ["key", "text"]
         texts = ["x" * 200_000, "a\u2028b", '"}\n\n: no event']
