@@ -9,7 +9,6 @@ current one. Not promised: thread safety. One thread owns a learner.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -36,6 +35,7 @@ from trainer.sample import whole_sample
 from trainer.schedule import learning_rate
 from trainer.step_metrics import Update, composition_metrics, step_metrics
 from trainer.supported_model import require_supported
+from trainer.tally import Tally
 from trainer.token_table import TokenTable, token_table
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ class _Sums:
 
     loss: float = 0.0
     kl: float = 0.0
-    rejected: int = 0
-    corrected: float = 0.0
-    counts: Counter[str] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=Tally)
     logprobs: list[Tensor] = field(default_factory=list)
 
 
@@ -116,9 +114,7 @@ class Learner:
             grad_norm=norm,
             lr=learning_rate(self.config, step=max(self.updates - 1, 0)),
             skipped_in_a_row=self.skipped_in_a_row,
-            frac_rejected=sums.rejected / max(batch.n_tok, 1),
-            frac_corrected=sums.corrected / max(batch.n_tok, 1),
-            bound_counts=dict(sums.counts),
+            shares=sums.tally.shares(),
             micro_batches=len(rows),
             computed_tokens=sum(len(row.ids) for row in rows),
             plain_tokens=sum(sample.needed for sample in samples),
@@ -176,7 +172,8 @@ class Learner:
             sums.kl += kl.item()
         loss.backward()
         sums.loss += result.loss.item()
-        sums.counts.update(result.counts)
+        for name, hit_BT in result.term.beyond.items():
+            sums.tally.add(name, hit_BT, table, unit=result.term.unit)
         sums.logprobs.append(logp_M.detach())
 
     def _weight(self, table: TokenTable, logp_BT: Tensor, sums: _Sums) -> Tensor:
@@ -186,8 +183,9 @@ class Learner:
             here = drift(logp_BT, table.engine_BT, table.mask_BT)
             ruled = DRIFT_RULES[correction.rule](here, **correction.options())
             weight_BT = weight_BT * ruled.weight_BT
-            sums.corrected += (ruled.frac_clipped or 0.0) * ruled.n_tok
-        sums.rejected += int((table.mask_BT & (weight_BT == 0)).sum())
+            if ruled.clipped_BT is not None:
+                sums.tally.add("corrected", ruled.clipped_BT, table, unit=ruled.unit)
+        sums.tally.add("rejected", weight_BT == 0, table)
         return weight_BT
 
     def _kl(self, row: PackedRow, table: TokenTable, logp_BT: Tensor, denominators: Denominators) -> Tensor:

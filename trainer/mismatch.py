@@ -1,14 +1,15 @@
 """How far the trainer's probabilities are from the engine's: estimators of divergence, on raw ratios.
 
-Raw means before any cap or rejection: a metric taken after truncation hides what it should show. Reported twice by the
-learner: over tokens of the same weight version (mismatch: numerics alone) and over the rest (lag).
+Raw means before any cap or rejection: a metric taken after truncation hides what it should show. Reported over the
+probe's tokens after each publication (mismatch: numerics alone, `trainer.probe`), and by the learner over the batch's
+tokens of its own version (the same), of older ones (lag), and all.
 Legend: d = log pi_trainer - log mu_engine, w = e^d over N trainable tokens, W = exp(sum of d) over M rows that have
 any.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor
@@ -78,6 +79,20 @@ def ratio_quantiles(drift: Drift, at: tuple[float, ...] = (0.01, 0.5, 0.99)) -> 
     if w_N.numel() == 0:
         return {}
     return {q: float(torch.quantile(w_N, q)) for q in at}
+
+
+CAP, LOW, HIGH = 2.0, 0.5, 5.0
+"""The bounds whose crossings are counted in every report."""
+
+
+def divergence(drift: Drift) -> dict[str, float]:
+    """All of it in one flat row, for a report; what has nothing to measure is left out."""
+    metrics: dict[str, float | None] = dict(asdict(mismatch_metrics(drift, cap=CAP, lo=LOW, hi=HIGH)))
+    metrics |= {f"ratio_q{round(100 * q):02d}": value for q, value in ratio_quantiles(drift).items()}
+    d_N = drift.d_BT[drift.mask_BT]
+    if d_N.numel():
+        metrics |= {"logprob_diff_mean": float(d_N.abs().mean()), "logprob_diff_max": float(d_N.abs().max())}
+    return {key: float(value) for key, value in metrics.items() if value is not None}
 
 
 def _mean(values: Tensor) -> float:

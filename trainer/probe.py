@@ -8,8 +8,9 @@ replica's before any update, which gives the *baseline* that numerics alone make
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from envsdk.errors import EngineError
 from trainer.engines.base import Engine, Request
@@ -32,13 +33,17 @@ _GENERATED = 8
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One comparison on one replica. Absolute logprob differences in nats: mean and maximum over ``tokens``."""
+    """One comparison on one replica. Absolute logprob differences in nats: mean and maximum over ``tokens``.
+
+    ``divergence``: what `trainer.mismatch` makes of the same tokens: at one version, numerics alone.
+    """
 
     replica: str
     version: int
     mean: float
     maximum: float
     tokens: int
+    divergence: Mapping[str, float] = field(default_factory=dict)
 
 
 class Probe:
@@ -103,8 +108,24 @@ class Probe:
             mean=sum(differences) / len(differences),
             maximum=max(differences),
             tokens=len(differences),
+            divergence=_divergence(trainer, engine),
         )
 
     def accepts(self, reading: Reading) -> bool:
         """Does a reading agree with the baseline? A difference that is no number does not."""
         return reading.mean <= self.limit  # false for NaN
+
+
+def _divergence(trainer: Sequence[Sequence[float]], engine: Sequence[Sequence[float]]) -> dict[str, float]:
+    """Of the sequences' logprobs on both sides."""
+    import torch
+    from torch.nn.utils.rnn import pad_sequence
+
+    from trainer.correction.drift import drift
+    from trainer.mismatch import divergence
+
+    logp_BT, engine_BT, mask_BT = (
+        pad_sequence([torch.tensor(row, dtype=torch.float64) for row in rows], batch_first=True)
+        for rows in (trainer, engine, [[1.0] * len(row) for row in trainer])
+    )
+    return {k: v for k, v in divergence(drift(logp_BT, engine_BT, mask_BT.bool())).items() if math.isfinite(v)}

@@ -1,7 +1,9 @@
 """What one update did, as numbers: loss, gradient, divergence split into mismatch and lag, shares clipped and rejected.
 
 Mismatch is over tokens of the learner's own version (numerics alone), lag over the rest; both on raw ratios, before any
-cap or rejection. Names follow the field's where it has one. A metric that has nothing to measure is left out, never 0.
+cap or rejection. Where generation always runs one version ahead no batch has a token of the first kind: the probe's
+reading beside it (`trainer.probe`) never lacks. Names follow the field's where it has one. A metric that has nothing to
+measure is left out, never 0.
 """
 
 from __future__ import annotations
@@ -14,16 +16,16 @@ from torch import Tensor
 
 from trainer.batch import BatchReport
 from trainer.correction.drift import drift
-from trainer.correction.result import share
-from trainer.mismatch import mismatch_metrics, ratio_quantiles
+from trainer.mismatch import divergence
 from trainer.token_table import TokenTable
-
-CAP, LOW, HIGH = 2.0, 0.5, 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What happened to the weights. ``updated`` is False for an empty batch and for a non-finite gradient."""
+    """What happened to the weights. ``updated`` is False for an empty batch and for a non-finite gradient.
+
+    ``shares``: of what was clipped, capped and rejected, by the names of `trainer.tally`.
+    """
 
     updated: bool
     loss: float
@@ -31,9 +33,7 @@ class Update:
     grad_norm: float
     lr: float
     skipped_in_a_row: int
-    frac_rejected: float
-    frac_corrected: float
-    bound_counts: Mapping[str, int]
+    shares: Mapping[str, float]
     micro_batches: int
     computed_tokens: int
     plain_tokens: int
@@ -50,13 +50,12 @@ def step_metrics(update: Update, table: TokenTable | None, logp_BT: Tensor | Non
         logp_BT: the policy's logprobs before the update, laid out as ``table``.
     """
     row = asdict(update)
-    counts = row.pop("bound_counts")
-    out = {name: float(value) for name, value in row.items()}
+    shares = row.pop("shares")
+    out = {name: float(value) for name, value in row.items()} | shares
     if table is None or logp_BT is None:
         return _finite({**out, "n_tok": 0.0, "n_seq": 0.0})
     n_tok, n_seq = int(table.mask_BT.sum()), int(table.mask_BT.any(dim=-1).sum())
     out |= {"n_tok": float(n_tok), "n_seq": float(n_seq)}
-    out |= {f"frac_{name}": share(count, n_tok) for name, count in counts.items()}
     # The entropy of the policy, from the tokens that were sampled: unbiased where they are its own.
     out["entropy"] = float(-logp_BT[table.mask_BT].mean())
     out["shared_prefix_gain"] = update.plain_tokens / max(update.computed_tokens, 1)
@@ -65,7 +64,8 @@ def step_metrics(update: Update, table: TokenTable | None, logp_BT: Tensor | Non
         ("mismatch", table.mask_BT & (table.lag_BT == 0)),
         ("lag", table.mask_BT & (table.lag_BT > 0)),
     ):
-        out |= {f"{name}/{key}": value for key, value in _divergence(logp_BT, table.engine_BT, mask_BT).items()}
+        found = divergence(drift(logp_BT, table.engine_BT, mask_BT))
+        out |= {f"{name}/{key}": value for key, value in found.items()}
     return _finite(out)
 
 
@@ -80,17 +80,6 @@ def composition_metrics(report: BatchReport) -> dict[str, float]:
         **{f"excluded/{cause}": float(count) for cause, count in report.excluded.items()},
     }
     return out if report.oldest_lag is None else {**out, "oldest_lag": float(report.oldest_lag)}
-
-
-def _divergence(logp_BT: Tensor, engine_BT: Tensor, mask_BT: Tensor) -> dict[str, float]:
-    here = drift(logp_BT, engine_BT, mask_BT)
-    metrics = asdict(mismatch_metrics(here, cap=CAP, lo=LOW, hi=HIGH))
-    metrics |= {f"ratio_q{round(100 * q):02d}": value for q, value in ratio_quantiles(here).items()}
-    d_N = here.d_BT[mask_BT]
-    if d_N.numel():
-        metrics["logprob_diff_mean"] = float(d_N.abs().mean())
-        metrics["logprob_diff_max"] = float(d_N.abs().max())
-    return {key: float(value) for key, value in metrics.items() if value is not None}
 
 
 def _finite(row: dict[str, float]) -> dict[str, float]:

@@ -95,6 +95,7 @@ def step_row(
         row |= {
             "sync/version": publication.version,
             "sync/mismatch": publication.mismatch,
+            **{f"sync/mismatch_{name}": value for name, value in publication.worst.divergence.items()},
             "sync/write_s": publication.write_s,
             "sync/paused_s": publication.paused_s,
             "sync/probe_s": publication.probe_s,

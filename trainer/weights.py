@@ -54,7 +54,12 @@ class Publication:
     @property
     def mismatch(self) -> float:
         """Mean absolute logprob difference on the probe, in nats, of the worst replica."""
-        return max(reading.mean for reading in self.readings)
+        return self.worst.mean
+
+    @property
+    def worst(self) -> Reading:
+        """The reading of the replica that is furthest from the learner."""
+        return max(self.readings, key=lambda reading: reading.mean)
 
 
 class WeightPublisher:

@@ -44,8 +44,9 @@ def _judge(body: Mapping[str, Any], config: LossConfig, dtype: torch.dtype) -> N
     reading.close("loss", result.loss.item(), want["loss"], loss_tol)
     reading.close_table("grad", grad_BT, want["grad"], grad_tol)
     assert bool((grad_BT[~mask_BT] == 0.0).all()), "the gradient of a masked token is not exactly 0"
-    known("count", want["counts"], result.counts)
-    reading.equal("counts", {name: result.counts[name] for name in want["counts"]}, want["counts"])
+    counts = result.term.counts
+    known("count", want["counts"], counts)
+    reading.equal("counts", {name: counts[name] for name in want["counts"]}, want["counts"])
     for split in body.get("splits", []):
         _judge_split(body, split, config, denominators, dtype)
     for layout in body.get("layouts", []):

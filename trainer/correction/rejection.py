@@ -43,4 +43,4 @@ def k2_seq_max(drift: Drift, *, max: float) -> Correction:  # noqa: A002 - the r
 def _kept(drift: Drift, keep: Tensor, cap: float | None) -> Correction:
     if cap is None:
         return corrected(torch.ones_like(drift.d_BT), keep, drift.mask_BT)
-    return corrected(drift.ratio_BT.clamp(max=cap), keep, drift.mask_BT, frac_clipped=tokens_above(drift, cap))
+    return corrected(drift.ratio_BT.clamp(max=cap), keep, drift.mask_BT, clipped_BT=tokens_above(drift, cap))

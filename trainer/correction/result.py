@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from trainer.loss.term import Unit, units_in
+
 
 @dataclass(frozen=True, slots=True)
 class Correction:
@@ -17,13 +19,22 @@ class Correction:
         kept_BT: [B, T] trainable tokens that the rule did not reject.
         mask_BT: [B, T] trainable tokens before the rule: the loss's denominators come from here, so a rejected token
             keeps its place in them.
-        frac_clipped: share of units (tokens or sequences) whose raw ratio was above the cap; `None` without a cap.
+        clipped_BT: [B, T] trainable tokens whose raw ratio was above the cap, or whose row's was; `None` without a cap.
+        unit: what the cap is on.
     """
 
     weight_BT: Tensor
     kept_BT: Tensor
     mask_BT: Tensor
-    frac_clipped: float | None = None
+    clipped_BT: Tensor | None = None
+    unit: Unit = "token"
+
+    @property
+    def frac_clipped(self) -> float | None:
+        """Share of units whose raw ratio was above the cap; `None` without a cap."""
+        if self.clipped_BT is None:
+            return None
+        return share(units_in(self.clipped_BT, self.unit), units_in(self.mask_BT, self.unit))
 
     @property
     def n_tok(self) -> int:
@@ -57,14 +68,22 @@ def share(part: int, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
-def corrected(weight_BT: Tensor, kept_BT: Tensor, mask_BT: Tensor, *, frac_clipped: float | None = None) -> Correction:
+def corrected(
+    weight_BT: Tensor,
+    kept_BT: Tensor,
+    mask_BT: Tensor,
+    *,
+    clipped_BT: Tensor | None = None,
+    unit: Unit = "token",
+) -> Correction:
     """A correction whose weight is 0 wherever a token is masked or rejected, detached."""
     kept_BT = kept_BT.expand_as(mask_BT) & mask_BT
     weight_BT = torch.where(kept_BT, weight_BT.detach().expand_as(kept_BT), torch.zeros((), dtype=weight_BT.dtype))
-    return Correction(weight_BT, kept_BT, mask_BT, frac_clipped)
+    return Correction(weight_BT, kept_BT, mask_BT, clipped_BT, unit)
 
 
 def combine(first: Correction, second: Correction) -> Correction:
     """Both rules at once: weights multiply, a token stays only if both keep it."""
-    clipped = first.frac_clipped if second.frac_clipped is None else second.frac_clipped
-    return Correction(first.weight_BT * second.weight_BT, first.kept_BT & second.kept_BT, first.mask_BT, clipped)
+    capped = first if second.clipped_BT is None else second
+    kept_BT = first.kept_BT & second.kept_BT
+    return Correction(first.weight_BT * second.weight_BT, kept_BT, first.mask_BT, capped.clipped_BT, capped.unit)

@@ -5,23 +5,22 @@ from __future__ import annotations
 from torch import Tensor
 
 from trainer.correction.drift import Drift
-from trainer.correction.result import Correction, corrected, share
+from trainer.correction.result import Correction, corrected
 
 
 def token_tis(drift: Drift, *, cap: float) -> Correction:
     """Weight min(e^d, cap) per token."""
-    return corrected(drift.ratio_BT.clamp(max=cap), drift.mask_BT, drift.mask_BT, frac_clipped=tokens_above(drift, cap))
+    above_BT = tokens_above(drift, cap)
+    return corrected(drift.ratio_BT.clamp(max=cap), drift.mask_BT, drift.mask_BT, clipped_BT=above_BT)
 
 
 def seq_tis(drift: Drift, *, cap: float) -> Correction:
-    """Weight min(exp(sum of d), cap) for every token of the row; the clipped share is of rows with trainable tokens."""
-    rows_B1 = drift.mask_BT.any(dim=-1, keepdim=True)
-    clipped = share(int(((drift.product_B1 > cap) & rows_B1).sum()), int(rows_B1.sum()))
+    """Weight min(exp(sum of d), cap) for every token of the row; what is clipped is a row."""
     weight_BT = drift.product_B1.clamp(max=cap).expand_as(drift.d_BT)
-    return corrected(weight_BT, drift.mask_BT, drift.mask_BT, frac_clipped=clipped)
+    above_BT = (drift.product_B1 > cap) & drift.mask_BT
+    return corrected(weight_BT, drift.mask_BT, drift.mask_BT, clipped_BT=above_BT, unit="sequence")
 
 
-def tokens_above(drift: Drift, cap: float) -> float:
-    """Share of trainable tokens, rejected ones included, whose ratio is above ``cap``."""
-    above_BT: Tensor = (drift.ratio_BT > cap) & drift.mask_BT
-    return share(int(above_BT.sum()), int(drift.mask_BT.sum()))
+def tokens_above(drift: Drift, cap: float) -> Tensor:
+    """[B, T] trainable tokens, rejected ones included, whose ratio is above ``cap``."""
+    return (drift.ratio_BT > cap) & drift.mask_BT

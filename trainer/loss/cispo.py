@@ -9,7 +9,7 @@ from trainer.loss.term import LossInputs, TokenLoss
 def cispo(inputs: LossInputs, *, eps_low: float, eps_high: float, log_ratio_clamp: float = 20.0) -> TokenLoss:
     """-sg(clip(r, 1 - eps_low, 1 + eps_high)) A log pi; ``eps_low`` 1.0 means no lower bound.
 
-    Counts: trainable tokens whose ratio is outside the bounds, whatever the sign of A.
+    Bounds: trainable tokens whose ratio is outside the bounds, whatever the sign of A.
     """
     mask_BT = inputs.mask_BT
     ratio_BT = log_ratio(inputs.logp_BT.detach(), inputs.logp_old_BT, mask_BT, clamp=log_ratio_clamp).exp()
@@ -18,7 +18,7 @@ def cispo(inputs: LossInputs, *, eps_low: float, eps_high: float, log_ratio_clam
     return TokenLoss(
         at_trained(loss_BT, mask_BT),
         {
-            "clip_low": int(((ratio_BT < 1 - eps_low) & mask_BT).sum()),
-            "clip_high": int(((ratio_BT > 1 + eps_high) & mask_BT).sum()),
+            "clip_low": (ratio_BT < 1 - eps_low) & mask_BT,
+            "clip_high": (ratio_BT > 1 + eps_high) & mask_BT,
         },
     )

@@ -17,7 +17,7 @@ def gspo(
 ) -> TokenLoss:
     """-min(s A, clip(s) A) at every token, s = exp(mean over the sequence's trainable tokens of log r).
 
-    The gradient flows through all trainable tokens of the sequence. Counts are of sequences, not tokens.
+    The gradient flows through all trainable tokens of the sequence. The bounds are on sequences, not tokens.
     """
     mask_BT = inputs.mask_BT
     d_BT = log_ratio(inputs.logp_BT, inputs.logp_old_BT, mask_BT, clamp=log_ratio_clamp)
@@ -27,8 +27,9 @@ def gspo(
     return TokenLoss(
         at_trained(clipped.loss_BT, mask_BT),
         {
-            "clip_low": int((clipped.low_BT & mask_BT).any(dim=-1).sum()),
-            "clip_high": int((clipped.high_BT & mask_BT).any(dim=-1).sum()),
-            "dual": int((clipped.dual_BT & mask_BT).any(dim=-1).sum()),
+            "clip_low": clipped.low_BT & mask_BT,
+            "clip_high": clipped.high_BT & mask_BT,
+            "dual": clipped.dual_BT & mask_BT,
         },
+        unit="sequence",
     )

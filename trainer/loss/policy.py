@@ -22,10 +22,10 @@ from trainer.loss.tis_pg import tis_pg
 
 @dataclass(frozen=True, slots=True)
 class PolicyLoss:
-    """``loss``: this share's part of the global loss, a scalar to minimise. ``counts``: units beyond each bound."""
+    """``loss``: this share's part of the global loss, a scalar to minimise. ``term``: what it was put together from."""
 
     loss: Tensor
-    counts: dict[str, int]
+    term: TokenLoss
 
 
 def token_loss(inputs: LossInputs, config: LossConfig) -> TokenLoss:
@@ -58,10 +58,10 @@ def token_loss(inputs: LossInputs, config: LossConfig) -> TokenLoss:
 def policy_loss(
     inputs: LossInputs, config: LossConfig, denominators: Denominators, *, weight_BT: Tensor | None = None
 ) -> PolicyLoss:
-    """Loss and bound counts; ``weight_BT`` is a correction's weight [B, T], constant for the gradient.
+    """The loss; ``weight_BT`` is a correction's weight [B, T], constant for the gradient.
 
     A token whose weight is 0 keeps its place in the denominator: `Denominators` come from the mask alone.
     """
     term = token_loss(inputs, config)
     loss_BT = term.loss_BT if weight_BT is None else term.loss_BT * weight_BT.detach()
-    return PolicyLoss(aggregate(loss_BT, inputs.mask_BT, config.agg, denominators), term.counts)
+    return PolicyLoss(aggregate(loss_BT, inputs.mask_BT, config.agg, denominators), term)

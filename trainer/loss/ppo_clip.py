@@ -18,15 +18,15 @@ def ppo_clip(
     dual_clip: float | None = None,
     log_ratio_clamp: float = 20.0,
 ) -> TokenLoss:
-    """-min(r A, clip(r) A) with r = exp(logp - logp_old); counts of trainable tokens beyond each bound."""
+    """-min(r A, clip(r) A) with r = exp(logp - logp_old)."""
     mask_BT = inputs.mask_BT
     ratio_BT = log_ratio(inputs.logp_BT, inputs.logp_old_BT, mask_BT, clamp=log_ratio_clamp).exp()
     clipped = clipped_surrogate(ratio_BT, inputs.advantage_BT, eps_low=eps_low, eps_high=eps_high, dual_clip=dual_clip)
     return TokenLoss(
         at_trained(clipped.loss_BT, mask_BT),
         {
-            "clip_low": int((clipped.low_BT & mask_BT).sum()),
-            "clip_high": int((clipped.high_BT & mask_BT).sum()),
-            "dual": int((clipped.dual_BT & mask_BT).sum()),
+            "clip_low": clipped.low_BT & mask_BT,
+            "clip_high": clipped.high_BT & mask_BT,
+            "dual": clipped.dual_BT & mask_BT,
         },
     )

@@ -7,6 +7,7 @@ Advantages, old and engine logprobs are constants here, whatever they were made 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -43,9 +44,27 @@ class LossInputs:
         return LossInputs(logp_BT, logp_old_BT.detach(), logp_mu_BT.detach(), mask_BT, clean_BT.detach())
 
 
+Unit = Literal["token", "sequence"]
+"""What a bound is put on, and therefore what is counted beyond it."""
+
+
 @dataclass(frozen=True, slots=True)
 class TokenLoss:
-    """[B, T] loss to minimise, exactly 0 at masked tokens, and how many units hit each bound."""
+    """[B, T] loss to minimise, exactly 0 at masked tokens, and what hit each bound.
+
+    ``beyond``: by bound, [B, T] True at trainable tokens beyond it; all of a sequence's where ``unit`` is the sequence.
+    """
 
     loss_BT: Tensor
-    counts: dict[str, int] = field(default_factory=dict)
+    beyond: dict[str, Tensor] = field(default_factory=dict)
+    unit: Unit = "token"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Units beyond each bound."""
+        return {name: units_in(hit_BT, self.unit) for name, hit_BT in self.beyond.items()}
+
+
+def units_in(chosen_BT: Tensor, unit: Unit) -> int:
+    """How many tokens are chosen, or how many sequences have one that is."""
+    return int((chosen_BT.any(dim=-1) if unit == "sequence" else chosen_BT).sum())

@@ -131,6 +131,28 @@ def test_a_good_update_ends_a_row_of_skipped_ones() -> None:
     assert one.step(a_batch())["skipped_in_a_row"] == 0.0
 
 
+def test_a_bound_on_sequences_is_shared_over_sequences() -> None:
+    # Engine logprobs far from the learner's: every sequence is beyond a bound of GSPO's, whatever its length.
+    settings = {"loss": {"loss": "gspo", "eps_low": 0.1, "eps_high": 0.1, "agg": "seq_mean_token_mean"}}
+    metrics = learner(**settings).step(a_batch(logprob=-9.0))
+    assert metrics["frac_clip_low"] + metrics["frac_clip_high"] == pytest.approx(0.5)  # half have A > 0
+
+
+def test_a_cap_on_sequences_is_shared_over_sequences_however_they_are_cut() -> None:
+    settings = {"anchor": "recomputed", "correction": {"rule": "seq_tis", "cap": 1.5}}
+    for budget in (10_000, 1):
+        metrics = learner(**settings, token_budget=budget).step(a_batch(logprob=-9.0))
+        assert metrics["frac_corrected"] == 1.0
+
+
+def test_what_was_clipped_is_split_by_lag() -> None:
+    metrics = learner().step(a_batch())
+    n, young, old = metrics["n_tok"], metrics["mismatch/n_tok"], metrics["lag/n_tok"]
+    for name in ("frac_clip_low", "frac_clip_high", "frac_rejected"):
+        whole = metrics[f"mismatch/{name}"] * young + metrics[f"lag/{name}"] * old
+        assert metrics[name] * n == pytest.approx(whole)
+
+
 def test_divergence_is_split_by_the_version_of_the_tokens() -> None:
     metrics = learner().step(a_batch(version=1))
     assert metrics["mismatch/n_tok"] + metrics["lag/n_tok"] == metrics["n_tok"] == metrics["all/n_tok"]

@@ -27,6 +27,16 @@ async def test_equal_weights_agree_on_every_token_of_prompt_and_reply() -> None:
 async def test_other_weights_disagree() -> None:
     reading = await probe_at(1).read(FakeEngine())
     assert reading.maximum >= reading.mean > 0.1
+    assert reading.divergence["k3"] > 0
+    assert reading.divergence["ess_token"] < 1
+
+
+async def test_a_reading_holds_the_divergence_of_the_very_tokens_it_compared() -> None:
+    reading = await probe_at(0).read(FakeEngine())
+    assert reading.divergence["n_tok"] == reading.tokens
+    assert reading.divergence["n_seq"] == len(SEQUENCES)
+    for name, value in {"k1": 0.0, "k3": 0.0, "chi2_token": 0.0, "ess_token": 1.0, "ratio_q50": 1.0}.items():
+        assert reading.divergence[name] == pytest.approx(value, abs=1e-9)
 
 
 async def test_the_baseline_is_the_worst_replicas() -> None:

@@ -24,9 +24,7 @@ def an_update(**changes: object) -> Update:
         "grad_norm": 1.0,
         "lr": 1e-5,
         "skipped_in_a_row": 0,
-        "frac_rejected": 0.0,
-        "frac_corrected": 0.0,
-        "bound_counts": {},
+        "shares": {},
         "micro_batches": 1,
         "computed_tokens": 10,
         "plain_tokens": 30,
@@ -108,10 +106,10 @@ def test_a_number_that_is_none_is_left_out_and_the_others_stay() -> None:
     assert row["lr"] == 1e-5
 
 
-def test_bounds_are_counted_as_shares_of_the_trained_tokens() -> None:
-    table = a_table([[0, 0, 0, 0]])
-    row = step_metrics(an_update(bound_counts={"clip_low": 1, "clip_high": 2}), table, logprobs(table))
-    assert (row["frac_clip_low"], row["frac_clip_high"]) == (0.25, 0.5)
+def test_shares_stand_beside_the_rest_under_their_own_names() -> None:
+    row = step_metrics(an_update(shares={"frac_clip_low": 0.25, "lag/frac_clip_low": 0.5}), None, None)
+    assert (row["frac_clip_low"], row["lag/frac_clip_low"]) == (0.25, 0.5)
+    assert "mismatch/frac_clip_low" not in row
 
 
 def test_what_sharing_prefixes_saved_is_padded_over_computed() -> None:
