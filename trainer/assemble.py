@@ -74,7 +74,7 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         say(f"sandboxes: {provider.name}")
         model_dir = await asyncio.to_thread(partial(resolve_model, config.model, progress=say))
         activity = Activity()
-        learner = LearnerThread(activity)
+        learner = LearnerThread(activity, dtype=config.engine.dtype, say=say)
         closing.callback(learner.close)
         say("starting the engine and the learner (on a CPU some tens of seconds)")
         starting = asyncio.gather(

@@ -74,8 +74,9 @@ class Learner:
         self.model = (_load(model_dir) if model is None else model).to(_device(config))
         self.model.eval()  # dropout would make the ratio of a policy to itself differ from 1
         require_supported(self.model)
-        self._reference = _frozen_copy(self.model) if config.kl_coef else None
-        self.weights = MasterWeights(self.model, dtype=torch.bfloat16 if config.precision == "bf16" else torch.float32)
+        dtype = torch.bfloat16 if config.precision == "bf16" else torch.float32
+        self._reference = _frozen_copy(self.model, dtype) if config.kl_coef else None
+        self.weights = MasterWeights(self.model, dtype=dtype)
         self.weights.to_model()
         self.optimizer = torch.optim.AdamW(
             self.weights.masters.values(),
@@ -129,7 +130,7 @@ class Learner:
         return composition | step_metrics(update, table, table.spread(logp_M))
 
     def named_weights(self) -> Iterator[tuple[str, Tensor]]:
-        """Every (name, bf16 tensor) that an engine loads."""
+        """Every (name, tensor) that the learner computes with; who writes them rounds to what an engine serves in."""
         return self.weights.published()
 
     def perturbed(self, *, scale: float, seed: int) -> AbstractContextManager[None]:
@@ -236,7 +237,7 @@ def _load(model_dir: Path | None) -> Any:
     return AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
 
 
-def _frozen_copy(model: Any) -> Any:
+def _frozen_copy(model: Any, dtype: torch.dtype) -> Any:
     copy = type(model)(model.config)
     copy.load_state_dict(model.state_dict())
-    return copy.to(model.device, torch.bfloat16).requires_grad_(requires_grad=False).eval()
+    return copy.to(model.device, dtype).requires_grad_(requires_grad=False).eval()

@@ -8,12 +8,14 @@ turning.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from envsdk.errors import StoreError
 from trainer import checkpoint
 from trainer.activity import Activity
 from trainer.engines.weight_file import WEIGHTS_FOLDER, WeightFile
@@ -53,11 +55,27 @@ class Learner(Protocol):
 
 
 class LearnerThread:
-    """Runs a learner; make it with `start`, close it to end the thread and remove the weight file."""
+    """Runs a learner; make it with `start`, close it to end the thread and remove the weight file.
 
-    def __init__(self, activity: Activity, *, folder: Path = WEIGHTS_FOLDER) -> None:
+    Args:
+        activity: hears when the learner computes.
+        folder: of the weight file; one without room gives way to that of temporary files, and ``say`` hears of it.
+        dtype: what the engines serve in, as torch names it: of the weight file, and of an exported model.
+        say: hears what is odd.
+    """
+
+    def __init__(
+        self,
+        activity: Activity,
+        *,
+        folder: Path = WEIGHTS_FOLDER,
+        dtype: str = "bfloat16",
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._activity = activity
         self._folder = folder
+        self._dtype = dtype
+        self._say = say
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="learner")
         self._learner: Learner | None = None
         self._file: WeightFile | None = None
@@ -106,10 +124,8 @@ class LearnerThread:
         await self._run(lambda: checkpoint.save(root, state.step, write))
 
     async def export(self, folder: Path, model_dir: Path, *, lineage: str, version: int) -> None:
-        """Write the weights as a model folder, with the tokenizer of ``model_dir``."""
-        await self._run(
-            lambda: write_model(folder, self._given.named_weights(), model_dir, lineage=lineage, version=version)
-        )
+        """Write the weights as a model folder, in what the engines serve in, with the tokenizer of ``model_dir``."""
+        await self._run(lambda: write_model(folder, self._served(), model_dir, lineage=lineage, version=version))
 
     async def load(self, folder: Path) -> None:
         """Go on from the folder that `save` made a checkpoint."""
@@ -126,11 +142,33 @@ class LearnerThread:
         assert self._learner is not None, "start first"
         return self._learner
 
-    def _write(self, version: int) -> Path:
+    def _served(self) -> Iterator[tuple[str, Any]]:
         import torch
 
+        dtype = getattr(torch, self._dtype)
+        return ((name, tensor.to(dtype)) for name, tensor in self._given.named_weights())
+
+    def _laid_out(self) -> WeightFile:
+        import torch
+
+        def lay_out(folder: Path) -> WeightFile:
+            return WeightFile.lay_out(self._given.named_weights(), dtype=getattr(torch, self._dtype), folder=folder)
+
+        try:
+            return lay_out(self._folder)
+        except StoreError as error:
+            disk = Path(tempfile.gettempdir())
+            if error.code != "no_space" or disk == self._folder:
+                raise
+            self._say(
+                f"{error}; the weights go through a file in {disk} instead, which is slower on a disk "
+                "(of a container, --shm-size is the shared memory)"
+            )
+            return lay_out(disk)
+
+    def _write(self, version: int) -> Path:
         if self._file is None:
-            self._file = WeightFile.lay_out(self._given.named_weights(), dtype=torch.bfloat16, folder=self._folder)
+            self._file = self._laid_out()
         self._file.write(self._given.named_weights(), version=version)
         return self._file.path
 

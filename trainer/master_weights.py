@@ -66,9 +66,9 @@ class MasterWeights:
                     parameter.copy_(kept[name])
 
     def published(self) -> Iterator[tuple[str, Tensor]]:
-        """Every (name, bf16 tensor) an engine loads, in the model's order. Read before the next update."""
+        """Every (name, tensor) that is computed with, in the model's order. Read before the next update."""
         for name, parameter in self._computed.items():
-            yield name, parameter.detach().to(torch.bfloat16)
+            yield name, parameter.detach()
 
 
 def _adder(master: Tensor) -> Any:

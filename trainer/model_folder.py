@@ -1,4 +1,4 @@
-"""A trained model as a folder: bf16 weights in safetensors, configuration and tokenizer of the model it came from.
+"""A trained model as a folder: weights in safetensors, configuration and tokenizer of the model it came from.
 
 ``envsdk.json`` names the lineage (the model that training started from) and the weight version, so that whoever serves
 the folder says who it is.

@@ -213,6 +213,11 @@ def test_a_kl_to_the_initial_model_is_zero_before_any_update_and_pulls_after() -
     assert second["kl_loss"] > first["kl_loss"]
 
 
+def test_the_reference_of_the_kl_computes_as_the_learner_does() -> None:
+    metrics = learner(kl_coef=1.0, precision="fp32").step(a_batch())
+    assert metrics["kl_loss"] == pytest.approx(0, abs=1e-12)
+
+
 def test_a_correction_weighs_the_loss_and_is_counted() -> None:
     tis = CorrectionConfig(rule="token_mis", lo=0.999, hi=1.001)
     metrics = learner(anchor="recomputed", correction=tis).step(a_batch())

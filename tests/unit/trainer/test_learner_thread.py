@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 import threading
 from pathlib import Path
 
@@ -98,3 +100,56 @@ async def test_an_export_is_a_model_folder(thread: LearnerThread, tmp_path: Path
     await thread.export(tmp_path / "out", source, lineage="x", version=5)
     assert torch.equal(load_file(tmp_path / "out" / "model.safetensors")["w"], torch.tensor([1.0]))
     assert origin(tmp_path / "out") == ("x", 5)
+
+
+class FineLearner(FakeLearner):
+    """Its weight needs more digits than bf16 has."""
+
+    def named_weights(self):
+        yield "w", torch.tensor([1.0 + 2**-12])
+
+
+@pytest.mark.parametrize(("dtype", "exact"), [("float32", True), ("bfloat16", False)])
+async def test_weights_are_written_and_exported_in_what_the_engines_serve_in(
+    tmp_path: Path, dtype: str, exact: bool
+) -> None:
+    made = LearnerThread(Activity(), folder=tmp_path, dtype=dtype)
+    await made.start(FineLearner)
+    model = tmp_path / "of"
+    model.mkdir()
+    try:
+        read = dict(WeightReader(await made.write(1)).tensors(version=1))["w"]
+        await made.export(tmp_path / "out", model, lineage="l", version=1)
+    finally:
+        made.close()
+    exported = load_file(tmp_path / "out" / "model.safetensors")["w"]
+    for tensor in (read, exported):
+        assert tensor.dtype == getattr(torch, dtype)
+        assert (tensor.float().item() == 1.0 + 2**-12) is exact
+
+
+async def test_shared_memory_without_room_is_said_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small, disk = tmp_path / "small", tmp_path / "disk"
+    small.mkdir()
+    disk.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(disk))
+    honest = os.posix_fallocate
+
+    def allocate(handle: int, start: int, size: int) -> None:
+        if Path(f"/proc/self/fd/{handle}").readlink().parent == small:
+            raise OSError(28, "No space left on device")
+        honest(handle, start, size)
+
+    monkeypatch.setattr(os, "posix_fallocate", allocate)
+    said: list[str] = []
+    made = LearnerThread(Activity(), folder=small, say=said.append)
+    await made.start(FakeLearner)
+    try:
+        path = await made.write(3)
+        assert dict(WeightReader(path).tensors(version=3))["w"].item() == 0.0
+    finally:
+        made.close()
+    assert path.parent == disk
+    assert list(small.iterdir()) == list(disk.iterdir()) == []
+    assert len(said) == 1
+    assert "--shm-size" in said[0]
