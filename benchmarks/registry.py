@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 from benchmarks import registry_ingest, registry_queries
@@ -33,7 +34,7 @@ def figures(options: argparse.Namespace) -> dict[str, Callable[[], Iterator[Row]
     if data is not None:
         found["screening"] = lambda: statistics.screening(data)
     found["retirements"] = statistics.retirements
-    found["prediction"] = statistics.prediction
+    found["prediction"] = lambda: chain(statistics.prediction(), statistics.unseen_levels())
     if options.large:
         found["query"] = lambda: _large(options, registry_queries.queries)
         found["words"] = lambda: _large(options, registry_queries.words)

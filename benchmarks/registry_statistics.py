@@ -146,6 +146,39 @@ def prediction(families: int = 150) -> Iterator[Row]:
         )
 
 
+def unseen_levels(families: int = 150) -> Iterator[Row]:
+    """Coverage at values of a knob that were never drawn, and at those that were.
+
+    Values differ by 1.5 logits, which is less than the prior allows for: at values that were never drawn the interval
+    is then wider than it need be.
+    """
+    rng = np.random.default_rng(4)
+    skills = ("print", "look", "count", "table", "join")
+    levels = [{"skill": skill} for skill in skills]
+    held = {"never drawn": 0, "drawn": 0}
+    total = dict.fromkeys(held, 0)
+    for _ in range(families):
+        logits = rng.normal(0, 1) + rng.normal(0, 1.5, len(skills))
+        means = dict(zip(skills, special.expit(logits).tolist(), strict=True))
+        drawn = rng.permutation(skills)[:3].tolist()
+        rates = [
+            (skill, float(rng.beta(3 * means[skill], 3 * (1 - means[skill])))) for skill in drawn for _ in range(8)
+        ]
+        seen = [Seen({"skill": skill}, float(rng.binomial(8, rate)), 8.0) for skill, rate in rates]
+        model = fit_levels(seen, levels=levels)
+        for skill in skills:
+            at = model.predict({"skill": skill})
+            kind = "drawn" if skill in drawn else "never drawn"
+            new = rng.beta(3 * means[skill], 3 * (1 - means[skill]), 4)
+            held[kind] += int(np.sum((at.low <= new) & (new <= at.high)))
+            total[kind] += 4
+    for kind, count in total.items():
+        coverage = held[kind] / count
+        figure = f"coverage of a new draw's 90 % interval, values of a knob that were {kind}"
+        most = 0.95 if kind == "drawn" else 1.0
+        yield Row(figure, f"{coverage:.3f} of {count:,}", f"0.85 to {most:g}", 0.85 <= coverage <= most)
+
+
 def _rate(rng: np.random.Generator, weights: np.ndarray, level: dict[str, int | bool], spread: float | None) -> float:
     logit = float(weights @ [1.0, float(level["length"]) - 3.0, float(level["trap"])])
     if spread is not None:

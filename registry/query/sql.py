@@ -27,6 +27,7 @@ from registry.revisions import find_revision
 _ITEM, _ITEM_TAG, _TAG = Item.__table__.c, ItemTag.__table__.c, Tag.__table__.c
 _STANDING, _STANDING_TAG, _LINEAGE = Standing.__table__.c, StandingTag.__table__.c, Lineage.__table__.c
 _SET, _SET_ITEM = TaskSet.__table__.c, SetItem.__table__.c
+_REFERENCE = select(_LINEAGE.id, _LINEAGE.name).where(_LINEAGE.is_reference)
 _TAG_KINDS = {"tag": "tag", "family": "family"}
 
 
@@ -124,7 +125,7 @@ def find_lineage(session: Session, policy: Term | None) -> int:
 
 def _lineage(session: Session, policy: Term | None) -> tuple[int, str]:
     if policy is None:
-        reference = session.execute(select(_LINEAGE.id, _LINEAGE.name).where(_LINEAGE.is_reference)).first()
+        reference = session.execute(_REFERENCE).first()
         return (-1, "") if reference is None else (reference.id, reference.name)
     wanted = policy.values[0].lower()
     rows = session.execute(select(_LINEAGE.name, _LINEAGE.id).where(_LINEAGE.name != ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from registry.calibration.measure import Measured
 from registry.db import Item, Proposal
 from registry.local import LocalRegistry
 from registry.refresh.begun import begun, without
-from registry.refresh.proposal import Plan, Planned
+from registry.refresh.proposal import Plan, Planned, plan_draws
 
 CheckTask = Callable[[Task], Awaitable[CheckReport]]
 MeasureTasks = Callable[[list[Task]], Awaitable[list[Measured]]]
@@ -62,6 +63,7 @@ async def find_replacements(
 ) -> tuple[list[Replacement], list[Refused]]:
     """Draw what the plan asks for; a draw that fails its checks or measures outside the band is drawn again, twice.
 
+    Each time at the levels that the outcomes by then speak for: what came out too easy or too hard is learned from.
     Draws that an interrupted refresh of the same revision began to measure are taken up first.
     """
     found: list[Replacement] = []
@@ -70,6 +72,8 @@ async def find_replacements(
     for number in range(_ROUNDS):
         if not open_slots:
             break
+        if number > 0:
+            open_slots = await asyncio.to_thread(_planned_again, registry, plan, open_slots, families)
         checked = await asyncio.to_thread(begun, registry, plan, folder) if number == 0 else []
         drawn, failed = _draw(registry, without(open_slots, [slot for slot, _ in checked]), families, folder)
         refused += failed
@@ -91,6 +95,19 @@ async def find_replacements(
                 open_slots.remove(slot)
         heard(len(found), len(plan.draw))
     return found, refused
+
+
+def _planned_again(
+    registry: LocalRegistry, plan: Plan, slots: Sequence[Planned], families: Mapping[str, Family]
+) -> list[Planned]:
+    """As many draws of each family as ``slots`` holds, planned with what is known by now."""
+    wanted = Counter(slot.family for slot in slots)
+    with registry.database.reading() as session:
+        return [
+            slot
+            for name, count in sorted(wanted.items())
+            for slot in plan_draws(session, families[name], count, plan.lineage_id)
+        ]
 
 
 def _draw(

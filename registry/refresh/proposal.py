@@ -8,7 +8,7 @@ lies in the band. Tasks that are too hard stay: the model may grow into them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from envsdk.errors import UsageError
 from registry.db import Item, Lineage, SetItem, SetRevision, Standing, TaskSet
 from registry.query.ast import Term
 from registry.query.sql import find_lineage
-from registry.refresh.levels import BAND, Level, LevelModel, Prediction, Seen, fit_levels
+from registry.refresh.levels import BAND, Guess, Level, LevelModel, Prediction, Seen, fit_levels, no_guess
 from registry.revisions import find_revision
 from registry.saturation.eprocess import e_bh
 
@@ -167,27 +167,47 @@ def _replacements(
     ]
     wanted = Counter(one.family for one in retire if one.family in families)
     for name, count in sorted(wanted.items()):
-        model = level_model(session, name, lineage_id)
-        choices = choose_levels(model, list(families[name].settings()), guess=families[name].predicted_pass)
-        planned += [
-            Planned(name, dict(level), prediction, why, model.tasks)
-            for level, prediction, why in (choices[place % len(choices)] for place in range(count))
-        ]
+        planned += plan_draws(session, families[name], count, lineage_id)
     return tuple(planned), tuple(missing)
 
 
-def level_model(session: Session, family: str, lineage_id: int) -> LevelModel:
-    """What the lineage's outcomes say about a family's levels."""
+def plan_draws(session: Session, family: Family, count: int, lineage_id: int) -> list[Planned]:
+    """``count`` draws of a family, at the levels that the lineage's outcomes so far speak for."""
+    levels = list(family.settings())
+    guess = _guess_of(family)
+    model = level_model(session, family.name, lineage_id, levels=levels, guess=guess)
+    choices = choose_levels(model, levels, guess=guess)
+    return [
+        Planned(family.name, dict(level), prediction, why, model.tasks)
+        for level, prediction, why in (choices[place % len(choices)] for place in range(count))
+    ]
+
+
+def _guess_of(family: Family) -> Guess:
+    def guess(level: Level) -> float | None:
+        try:
+            return family.predicted_pass(level)
+        except UsageError:  # a task here was drawn at a level that the family has no more
+            return None
+
+    return guess
+
+
+def level_model(
+    session: Session, family: str, lineage_id: int, *, levels: Sequence[Level], guess: Guess = no_guess
+) -> LevelModel:
+    """What the lineage's outcomes say about a family's ``levels``; ``guess`` is its author's of the pass rate there."""
     rows = session.execute(
         select(Item.spec, Standing.decayed_k, Standing.decayed_n)
         .join(Standing, Standing.item_id == Item.id)
         .where(Item.family == family, Standing.lineage_id == lineage_id, Standing.n > 0, Item.broken.is_(False))
     )
-    return fit_levels(Seen(row.spec.get("level", {}), row.decayed_k, row.decayed_n) for row in rows)
+    seen = [Seen(row.spec.get("level", {}), row.decayed_k, row.decayed_n) for row in rows]
+    return fit_levels(seen, levels=levels, guess=guess)
 
 
 def choose_levels(
-    model: LevelModel, levels: Sequence[Level], *, guess: Callable[[Level], float | None] = lambda _: None
+    model: LevelModel, levels: Sequence[Level], *, guess: Guess = no_guess
 ) -> list[tuple[Level, Prediction, str]]:
     """Up to three levels, those likeliest to give a task in the band first; the nearest where none's mean is in it.
 

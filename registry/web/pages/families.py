@@ -74,10 +74,10 @@ def _family(session: Session, name: str, lineage: int) -> dict[str, Any]:
     ).all()
     if not rows:
         raise UsageError(f"no task here is of the family {name!r}", code="no_such_family", hint="/families lists them")
-    model = level_model(session, name, lineage)
+    known = [json.loads(row[0] or "{}") for row in rows]
+    model = level_model(session, name, lineage, levels=known)
     levels = []
-    for text, tasks, n, passes in rows:
-        level = json.loads(text or "{}")
+    for level, (_, tasks, n, passes) in zip(known, rows, strict=True):
         predicted = model.predict(level)
         low, high = wilson(int(passes or 0), int(n)) if n else (None, None)
         levels.append(

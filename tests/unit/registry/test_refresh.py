@@ -162,6 +162,31 @@ def test_a_draw_that_measures_too_hard_is_drawn_again(grown, families, make_repo
     assert [one["why"] for one in body["refused"]] == ["too_hard"] * 5
 
 
+def test_what_was_drawn_and_came_out_wrong_is_learned_from_before_the_next_draw(
+    registry, families, make_report, make_record, tmp_path
+):
+    """Only one digit was ever tried. Draws of two turn out as easy, those of three as half: no more of two are drawn."""
+    easy = [families["adding"].draw(seed=n, level={"digits": 1}, dest=tmp_path / f"easy{n}") for n in range(6)]
+    registry.push(easy, [make_report(task) for task in easy])
+    registry.append([make_record(task, True) for task in easy for _ in range(48)])
+    registry.resolve("", name="sums")
+    rounds = []
+
+    async def measuring(tasks):
+        digits = {task.digests.task: task.spec.level["digits"] for task in tasks}
+        rounds.append(sorted(set(digits.values())))
+        registry.append([make_record(t, digits[t.digests.task] < 3 or n % 2 == 0) for t in tasks for n in range(32)])
+        return [
+            Measured(t.slug, t.digests.task, t.digests.verifier, verdict, 0.5, 0.2, 0.8, 32, 0)
+            for t in tasks
+            for verdict in ("learnable" if digits[t.digests.task] == 3 else "saturated",)
+        ]
+
+    _, body = propose(registry, families, make_report, tmp_path, measure=measuring)
+    assert rounds == [[2, 3], [3]]
+    assert [one["planned"]["level"]["digits"] for one in body["add"]] == [3] * 6
+
+
 def test_a_task_of_no_installed_family_is_named_as_not_replaced(grown):
     with grown.database.reading() as session:
         plan = plan_refresh(session, "sums", families={})
@@ -244,6 +269,44 @@ def test_texts_and_flags_are_levels_too():
     )
 
 
+LEVELS = [{"skill": skill} for skill in ("print", "look", "join")]
+NUMBERS = [{"n": n} for n in (1, 4, 30, 200)]
+
+
+@pytest.mark.parametrize(("levels", "drawn"), [(LEVELS, LEVELS[0]), (NUMBERS, NUMBERS[0])])
+def test_of_a_level_that_was_never_drawn_little_is_known(levels, drawn):
+    model = fit_levels([Seen(drawn, 60, 64) for _ in range(12)], levels=levels)
+    seen, *others = [model.predict(level) for level in levels]
+    assert seen.high - seen.low < 0.2
+    for other in others[-1:] if levels is NUMBERS else others:
+        assert other.high - other.low > 0.5
+        assert other.in_band > seen.in_band
+
+
+def test_which_value_was_drawn_says_nothing_about_the_others_among_themselves():
+    model = fit_levels([Seen(LEVELS[1], 60, 64) for _ in range(12)], levels=LEVELS)
+    first, _, last = (model.predict(level) for level in LEVELS)
+    assert (first.mean, first.low, first.high) == pytest.approx((last.mean, last.low, last.high), abs=0.03)
+
+
+def test_a_policy_far_from_the_authors_guess_is_as_far_from_it_elsewhere():
+    guesses = {"print": 0.3, "look": 0.05, "join": 0.02}
+    guess = lambda level: guesses[level["skill"]]  # noqa: E731
+    before = fit_levels([], levels=LEVELS, guess=guess)
+    after = fit_levels([Seen(LEVELS[0], 60, 64) for _ in range(12)], levels=LEVELS, guess=guess)
+    for level in LEVELS[1:]:
+        assert after.predict(level).mean > before.predict(level).mean + 0.05
+    means = [after.predict(level).mean for level in LEVELS]
+    assert means == sorted(means, reverse=True)
+
+
+def test_enough_outcomes_outweigh_any_guess():
+    seen = [Seen({"n": n}, 16 * n, 64) for n in (1, 3) for _ in range(12)]
+    model = fit_levels(seen, guess=lambda level: 0.8 if level["n"] == 1 else 0.3)
+    assert model.predict({"n": 1}).mean == pytest.approx(0.25, abs=0.08)
+    assert model.predict({"n": 3}).mean == pytest.approx(0.75, abs=0.08)
+
+
 def test_without_outcomes_every_level_is_as_likely():
     choices = choose_levels(fit_levels([]), [{"n": 1}, {"n": 2}])
     assert [why for _, _, why in choices] == ["no_outcomes", "no_outcomes"]
@@ -279,7 +342,7 @@ def test_its_gradient_and_curvature_are_those_of_its_value():
     x = np.column_stack([np.ones(12), rng.normal(size=(12, 2))])
     n = rng.integers(1, 9, 12).astype(float)
     k = np.floor(rng.random(12) * (n + 1)).clip(0, n)
-    likelihood = _Likelihood(x, Rising.of(k), Rising.of(n - k), Rising.of(n))
+    likelihood = _Likelihood(x, rng.normal(size=12), Rising.of(k), Rising.of(n - k), Rising.of(n))
     point, step = rng.normal(size=4), 1e-5
     for axis in range(4):
         shift = np.eye(4)[axis] * step
