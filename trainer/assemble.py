@@ -113,11 +113,11 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         # Before anything new ends: a killed process may have left some in the ledger that it never sent.
         uploader.add_again(parts.ledger.records())
         parts.say = say
-        await start_parts(parts, tasks)
         warming = keep_warm(
             needs, provider, upcoming=lambda: draws.upcoming, members=config.group_size, moved=moved, say=say
         )
         closing.push_async_callback(_cancelled, asyncio.create_task(warming, name="warm boxes"))
+        await start_parts(parts, tasks)
         yield parts
 
 
