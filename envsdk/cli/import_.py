@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from envsdk.cli.options import JsonFlag, finish
+from envsdk.cli.progress import stderr_console, walked
 from envsdk.errors import FaultyError, UsageError
-from envsdk.formats.result import ImportResult
+from envsdk.formats.result import ImportResult, Walk
 
 Source = Annotated[Path, typer.Argument(metavar="SRC", help="What to read.")]
 Dest = Annotated[Path, typer.Argument(metavar="DEST", help="Folder for the task directories.")]
@@ -30,7 +31,7 @@ def harbor(source: Source, dest: Dest, *, as_json: JsonFlag = False) -> None:
     """
     from envsdk.formats.harbor import import_harbor
 
-    _report(import_harbor(source, dest), as_json=as_json)
+    _report(import_harbor(source, dest, walk=_walk()), as_json=as_json)
 
 
 @app.command()
@@ -55,7 +56,7 @@ def dataset(
     if any(not (key and value) for key, _, value in pairs):
         raise UsageError("a column is given as KEY=COLUMN", code="bad_column_map", hint="--column answer=result")
     mapped = {key: value for key, _, value in pairs}
-    _report(import_dataset(source, dest, columns=mapped, name=name, grader=grader), as_json=as_json)
+    _report(import_dataset(source, dest, columns=mapped, name=name, grader=grader, walk=_walk()), as_json=as_json)
 
 
 @app.command("terminal-bench")
@@ -72,11 +73,12 @@ def terminal_bench(
 
     Example: envsdk import terminal-bench downloads/tb my-tasks --rule parser
     """
-    from envsdk.formats.terminal_bench import import_terminal_bench
+    from envsdk.formats.terminal_bench import Rule, import_terminal_bench
 
     if rule not in ("exit", "parser"):
         raise UsageError(f"no scoring rule {rule!r}", code="bad_rule", hint="--rule exit, or --rule parser")
-    _report(import_terminal_bench(source, dest, rule="exit" if rule == "exit" else "parser"), as_json=as_json)
+    known: Rule = "exit" if rule == "exit" else "parser"
+    _report(import_terminal_bench(source, dest, rule=known, walk=_walk()), as_json=as_json)
 
 
 @app.command("reasoning-gym")
@@ -97,7 +99,8 @@ def reasoning_gym(
     """
     from envsdk.formats.reasoning_gym import import_reasoning_gym, parse_settings
 
-    result = import_reasoning_gym(name, dest, size=size, seed=seed, settings=parse_settings(setting or ()))
+    settings = parse_settings(setting or ())
+    result = import_reasoning_gym(name, dest, size=size, seed=seed, settings=settings, walk=_walk())
     _report(result, as_json=as_json)
 
 
@@ -115,7 +118,11 @@ def swe(
     """
     from envsdk.formats.swe import import_swe
 
-    _report(import_swe(source, dest, workdir=workdir), as_json=as_json)
+    _report(import_swe(source, dest, workdir=workdir, walk=_walk()), as_json=as_json)
+
+
+def _walk() -> Walk:
+    return walked(stderr_console(), "importing")
 
 
 def _report(result: ImportResult, *, as_json: bool) -> None:

@@ -1,15 +1,21 @@
 """Progress of a command that takes its time, on stderr: a bar on a terminal, and nothing of it in a pipe.
 
-What a piped run shall show, the command prints itself, a plain line for each thing that is done.
+What a piped run shall show, the command prints itself, a plain line for each thing that is done; of thousands, a line
+every two seconds (`walked`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+T = TypeVar("T")
+_LINE_S = 2.0
 
 
 def stderr_console() -> Console:
@@ -18,8 +24,8 @@ def stderr_console() -> Console:
 
 
 @contextmanager
-def counted(console: Console, what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar of ``total`` steps; call what it gives with a word on each step that is done."""
+def counted(console: Console, what: str, total: int | None) -> Iterator[Callable[[str], None]]:
+    """A bar of ``total`` steps, where that is known; call what it gives with a word on each step that is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task(what, total=total)
@@ -28,3 +34,21 @@ def counted(console: Console, what: str, total: int) -> Iterator[Callable[[str],
             progress.update(bar, advance=1, description=word)
 
         yield done
+
+
+def walked(console: Console, what: str) -> Callable[[Iterable[T]], Iterator[T]]:
+    """A way to go through many things one by one that says how far it has come."""
+
+    def walk(things: Iterable[T], /) -> Iterator[T]:
+        total = len(things) if isinstance(things, Sized) else None
+        of = "" if total is None else f" of {total}"
+        said_at = time.monotonic()
+        with counted(console, what, total) as done:
+            for number, thing in enumerate(things, start=1):
+                yield thing
+                done(what)
+                if not console.is_terminal and time.monotonic() - said_at >= _LINE_S:
+                    said_at = time.monotonic()
+                    console.print(f"{what}: {number}{of}", markup=False)
+
+    return walk

@@ -15,7 +15,7 @@ from typing import Any
 from envsdk.authoring.write import default_dockerfile, mutant_files, python_verifier_files, reply_files
 from envsdk.errors import PrerequisiteError, UsageError
 from envsdk.files.replace import write_whole
-from envsdk.formats.result import ImportResult, free_place
+from envsdk.formats.result import ImportResult, Walk, free_place, quietly
 from envsdk.graders import GRADERS
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
@@ -48,7 +48,13 @@ UNFIT = {"json_schema", "sql"}
 
 
 def import_dataset(
-    source: Path, dest: Path, *, columns: Mapping[str, str], name: str = "", grader: str = "exact"
+    source: Path,
+    dest: Path,
+    *,
+    columns: Mapping[str, str],
+    name: str = "",
+    grader: str = "exact",
+    walk: Walk = quietly,
 ) -> ImportResult:
     """Make one text task of each row.
 
@@ -58,6 +64,7 @@ def import_dataset(
         columns: from one of `COLUMNS` to the name of a column; a name that is left out is the column of that name.
         name: first part of slugs, where no column gives them; default: the source's name.
         grader: one of `envsdk.graders.GRADERS`; a row whose own answer it does not take is rejected.
+        walk: goes through the rows.
 
     Raises:
         UsageError: the source cannot be read, or the map names what does not exist.
@@ -69,7 +76,7 @@ def import_dataset(
         hint = did_you_mean(grader, known) or f"one of {', '.join(known)}"
         raise UsageError(f"no grader {grader!r} of an answer", code="no_grader", hint=hint)
     result = ImportResult()
-    for number, row in enumerate(read_rows(source)):
+    for number, row in enumerate(walk(read_rows(source))):
         path = f"{source}:{number + 1}"
         if isinstance(row, UsageError):
             result.rejected.append(Rejected(path=path, code=row.code, why=row.message))

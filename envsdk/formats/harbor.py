@@ -7,24 +7,24 @@ from pathlib import Path
 
 from envsdk.errors import EnvsdkError
 from envsdk.formats.canary import canaries, canary_warning
-from envsdk.formats.result import ImportResult, free_place
+from envsdk.formats.result import ImportResult, Walk, free_place, quietly
 from envsdk.spec.contents import read_contents
 from envsdk.spec.dump import copy_task, dump_task
 from envsdk.spec.load import LoadWarning, find_task_directories, load_with_warnings, printable, rejection
 from envsdk.spec.model import Task
 
 
-def import_harbor(source: Path, dest: Path) -> ImportResult:
+def import_harbor(source: Path, dest: Path, *, walk: Walk = quietly) -> ImportResult:
     """Copy every valid task directory at or under ``source`` to ``dest/<slug>``."""
     result = ImportResult()
-    for place in find_task_directories(source):
+    for place in walk(list(find_task_directories(source))):
         path = printable(place)
         try:
             task, found = load_with_warnings(place)
         except EnvsdkError as error:
             result.rejected.append(rejection(path, error))
             continue
-        result.warnings += [LoadWarning(path=path, code=p.code, why=str(p)) for p in found]
+        result.warnings += [LoadWarning(path=path, code=p.code, why=str(p), field=p.field) for p in found]
         result.add(path, lambda task=task, path=path: _copied(task, dest, path, result))  # type: ignore[misc]
     return result
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from envsdk.authoring.write import default_dockerfile, python_verifier_files, reply_files
 from envsdk.errors import PrerequisiteError, UsageError
-from envsdk.formats.result import ImportResult, free_place
+from envsdk.formats.result import ImportResult, Walk, free_place, quietly
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.meaning import ANSWER_PATH, slug_of
@@ -34,7 +34,13 @@ def score(answer: str, *, dataset: str, entry: dict) -> float:
 
 
 def import_reasoning_gym(
-    name: str, dest: Path, *, size: int, seed: int = 0, settings: Mapping[str, Any] | None = None
+    name: str,
+    dest: Path,
+    *,
+    size: int,
+    seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    walk: Walk = quietly,
 ) -> ImportResult:
     """Draw ``size`` entries of the dataset ``name`` as tasks ``dest/<slug>``.
 
@@ -53,7 +59,7 @@ def import_reasoning_gym(
         raise UsageError(f"refuses its settings: {error}", code="bad_settings", where=name) from error
     result = ImportResult()
     score = package.get_score_answer_fn(name)
-    for number in range(size):
+    for number in walk(range(size)):
         slug = f"{slug_of(name)}-{seed}-{number}"
         result.add(slug, lambda entry=dataset[number], slug=slug: _task(name, entry, score, dest, slug))  # type: ignore[misc]
     return result

@@ -17,7 +17,7 @@ from typing import Any
 from envsdk.errors import UsageError
 from envsdk.formats import pytest_names
 from envsdk.formats.dataset import read_rows
-from envsdk.formats.result import ImportResult, free_place
+from envsdk.formats.result import ImportResult, Walk, free_place, quietly
 from envsdk.spec.contents import FileContent
 from envsdk.spec.dump import dump_task
 from envsdk.spec.load import Rejected
@@ -44,7 +44,7 @@ cd {workdir} && git apply --whitespace=nowarn "$(dirname "$0")/fix.patch"
 """
 
 
-def import_swe(source: Path, dest: Path, *, workdir: str = "/testbed") -> ImportResult:
+def import_swe(source: Path, dest: Path, *, workdir: str = "/testbed", walk: Walk = quietly) -> ImportResult:
     """Make one task of each row of ``source`` (as `envsdk.formats.dataset.read_rows`); ``workdir`` is the repository's.
 
     Raises:
@@ -52,7 +52,7 @@ def import_swe(source: Path, dest: Path, *, workdir: str = "/testbed") -> Import
         PrerequisiteError: a saved folder needs `datasets`.
     """
     result = ImportResult()
-    for number, row in enumerate(read_rows(source)):
+    for number, row in enumerate(walk(read_rows(source))):
         path = f"{source}:{number + 1}"
         if isinstance(row, UsageError):
             result.rejected.append(Rejected(path=path, code=row.code, why=row.message))

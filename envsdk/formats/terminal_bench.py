@@ -24,7 +24,7 @@ import yaml
 from envsdk.errors import EnvsdkError, UsageError
 from envsdk.formats import marked_verdict, pytest_summary
 from envsdk.formats.canary import canaries, canary_warning
-from envsdk.formats.result import ImportResult, free_place
+from envsdk.formats.result import ImportResult, Walk, free_place, quietly
 from envsdk.spec.compose import Compose, read_compose
 from envsdk.spec.contents import FileContent, read_contents
 from envsdk.spec.dump import dump_task
@@ -71,13 +71,13 @@ _METADATA = (
 )
 
 
-def import_terminal_bench(source: Path, dest: Path, *, rule: Rule) -> ImportResult:
+def import_terminal_bench(source: Path, dest: Path, *, rule: Rule, walk: Walk = quietly) -> ImportResult:
     """Convert every directory with a ``task.yaml`` at or below ``source`` to ``dest/<slug>``."""
     result = ImportResult()
     places = [source] if (source / "task.yaml").is_file() else sorted(p.parent for p in source.glob("**/task.yaml"))
     if not places:
         result.rejected.append(Rejected(path=printable(source), code="not_a_task", why="there is no task.yaml"))
-    for place in places:
+    for place in walk(places):
         path = printable(place)
         try:
             spec, files, warnings = _converted(place, rule)

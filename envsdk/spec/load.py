@@ -52,6 +52,7 @@ class LoadWarning(Frozen):
     path: str
     code: str
     why: str
+    field: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from envsdk.spec.compose import Compose, read_compose
 from envsdk.spec.directory import TaskDirectory
-from envsdk.spec.meaning import COMPOSE_FILE
+from envsdk.spec.meaning import COMPOSE_FILE, NETWORKS, network_of
+from envsdk.spec.model import NetworkMode
 from envsdk.spec.problems import Problem
 from envsdk.spec.tables import ArtifactTable, EnvironmentTable, TaskToml
 
@@ -30,7 +31,9 @@ def composed(directory: TaskDirectory, toml: TaskToml) -> tuple[Compose, list[Pr
             where = f"services.{service.name}.build"
             problems.append(Problem(code="missing_file", file=file, field=where, message="is missing", hint="add it"))
     table = toml.environment or EnvironmentTable()
-    if compose.services and (table.network_mode in {"public", "allowlist"} or table.allow_internet):
+    default: NetworkMode = "public" if toml.metadata.envsdk is None else "none"
+    asked = NETWORKS[toml.agent.network_mode] if toml.agent.network_mode else network_of(table, default)
+    if compose.services and asked in {"public", "allowlist"}:
         message = "beside services the agent's network has no way out"
         problems.append(_unsupported("environment.network_mode", message))
     own, found = _read(directory, VERIFIER_COMPOSE_FILE)

@@ -65,7 +65,7 @@ def test_canaries_anywhere_in_a_task_are_reported(tmp_path: Path, capsys) -> Non
     capsys.readouterr()
     _, result = call(capsys, "import", "harbor", str(tmp_path / "src"), str(tmp_path / "out"))
     assert [(w["code"], "tests/test.sh" in w["why"]) for w in result["warnings"]] == [("canary", True)]
-    assert result["summary"] == {"rejected": {}, "warnings": {"canary": 1}}
+    assert result["summary"] == {"rejected": {}, "warnings": {"canary": 1}, "unheeded": {}}
 
 
 def test_the_table_for_people_counts_each_code(tmp_path: Path, capsys) -> None:
@@ -76,6 +76,32 @@ def test_the_table_for_people_counts_each_code(tmp_path: Path, capsys) -> None:
         "     2 rejected not_a_task",
         "0 imported, 2 rejected, 0 warnings",
     ]
+
+
+def test_the_table_says_which_fields_have_no_effect_here(tmp_path: Path, capsys) -> None:
+    for name, gpus in (("a", 1), ("b", 2), ("c", 0)):
+        run(["init", str(tmp_path / "src" / name), "--kind", "script"])
+        toml = tmp_path / "src" / name / "task.toml"
+        toml.write_text(toml.read_text().replace("[environment]\n", f"[environment]\ngpus = {gpus}\n", 1))
+        with toml.open("a") as file:
+            file.write("\n[[verifier.collect]]\ncommand = 'true'\n")
+    capsys.readouterr()
+    args = ["import", "harbor", str(tmp_path / "src")]
+    run([*args, str(tmp_path / "out")])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3:-1] == ["     3 unheeded verifier.collect", "     2 unheeded environment.gpus"]
+    assert call(capsys, *args, str(tmp_path / "again"))[1]["summary"]["unheeded"] == {
+        "verifier.collect": 3,
+        "environment.gpus": 2,
+    }
+
+
+def test_an_import_in_a_pipe_says_how_far_it_has_come(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setattr("envsdk.cli.progress._LINE_S", 0.0)
+    rows = [{"question": f"{n}+1?", "result": n + 1} for n in range(3)]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    run(["import", "dataset", str(tmp_path / "r.json"), str(tmp_path / "o"), "--column", "instruction=question"])
+    assert "importing: 2" in capsys.readouterr().err
 
 
 def test_rows_become_tasks_by_a_column_map(tmp_path: Path, capsys) -> None:

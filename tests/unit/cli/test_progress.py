@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 
 import pytest
 from rich.console import Console
 
-from envsdk.cli.progress import counted, stderr_console
+from envsdk.cli import progress
+from envsdk.cli.progress import counted, stderr_console, walked
 
 
 def shown(*, terminal: bool, steps: int) -> str:
@@ -27,6 +29,25 @@ def test_a_terminal_sees_how_much_is_done_and_what_came_last() -> None:
 
 def test_a_pipe_gets_nothing() -> None:
     assert shown(terminal=False, steps=3) == ""
+
+
+@pytest.mark.parametrize(("things", "said"), [([7, 8, 9], ["1 of 3", "2 of 3", "3 of 3"]), (iter([7, 8]), ["1", "2"])])
+def test_a_walk_in_a_pipe_says_how_far_it_has_come(
+    monkeypatch: pytest.MonkeyPatch, things: Iterable[int], said: list[str]
+) -> None:
+    monkeypatch.setattr(progress, "_LINE_S", 0.0)
+    out = io.StringIO()
+    walk = walked(Console(file=out), "importing")
+    assert sum(walk(things)) in {24, 15}
+    assert out.getvalue().splitlines() == [f"importing: {word}" for word in said]
+
+
+def test_a_short_walk_says_nothing_in_a_pipe_and_draws_a_bar_on_a_terminal() -> None:
+    piped, drawn = io.StringIO(), io.StringIO()
+    assert list(walked(Console(file=piped), "importing")([1, 2])) == [1, 2]
+    assert list(walked(Console(file=drawn, force_terminal=True, width=80), "importing")([1, 2])) == [1, 2]
+    assert piped.getvalue() == ""
+    assert "2/2" in drawn.getvalue()
 
 
 def test_a_failure_on_the_way_is_passed_on() -> None:

@@ -140,6 +140,24 @@ def test_a_compose_file_beside_the_dockerfile_adds_services_on_a_network_of_thei
     assert spec.container.workdir == "/srv"
 
 
+@pytest.mark.parametrize(
+    ("toml", "warned"),
+    [
+        ("", True),
+        ("[environment]\nnetwork_mode = 'public'\n", True),
+        ("[environment]\nallow_internet = false\n", False),
+        ("[agent]\nnetwork_mode = 'no-network'\n", False),
+        ("[metadata.envsdk.container]\nnetwork = 'internal'\n", False),
+    ],
+)
+def test_a_way_out_beside_services_is_missed_aloud_where_the_task_counts_on_one(
+    tmp_path: Path, toml: str, warned: bool
+) -> None:
+    files = {"environment__docker-compose_dot_yaml": COMPOSE, "environment__db__Dockerfile": "FROM scratch\n"}
+    found = load_with_warnings(make(tmp_path / "t", toml, **files))[1]
+    assert [(p.code, p.field) for p in found] == [("not_supported", "environment.network_mode")] * warned
+
+
 def test_a_service_without_its_dockerfile_is_a_missing_file(tmp_path: Path) -> None:
     root = make(tmp_path / "t", **{"environment__docker-compose_dot_yaml": COMPOSE})
     assert [(p["code"], p["file"]) for p in problems(root)] == [("missing_file", "environment/db/Dockerfile")]
