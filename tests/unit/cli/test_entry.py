@@ -70,3 +70,10 @@ def test_an_interrupt_after_the_answer_ends_the_process_and_says_nothing_more() 
     assert done.returncode == -signal.SIGINT
     assert json.loads(done.stdout)["title"]
     assert done.stderr == ""
+
+
+def test_python_m_is_the_same_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "envsdk", "schema", "--json"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, json.loads(done.stdout)["ok"]) == (0, True)

@@ -1,0 +1,5 @@
+"""``python -m envsdk`` is ``envsdk``."""
+
+from envsdk.cli.entry import main
+
+main()
