@@ -55,6 +55,8 @@ class _TokenLogprobs(torch.autograd.Function):
     def backward(ctx: Any, grad_M: Tensor) -> tuple[Tensor, Tensor, None, None]:
         hidden_MD, head_VD, targets_M, norm_M = ctx.saved_tensors
         grad_hidden_MD, grad_head_VD = torch.empty_like(hidden_MD), None
+        # In bf16 a sum over many chunks stops growing where a chunk's part is below its last digit.
+        sum_dtype = torch.promote_types(head_VD.dtype, torch.float32)
         for start in range(0, len(targets_M), CHUNK):
             here = slice(start, start + CHUNK)
             # d logp_t / d logit_v = [v = t] - p_v, written over the logits: there is no larger tensor to copy.
@@ -63,6 +65,6 @@ class _TokenLogprobs(torch.autograd.Function):
             grad_CV = grad_CV.mul_(grad_M[here, None] / ctx.temperature).to(hidden_MD.dtype)
             grad_hidden_MD[here] = grad_CV @ head_VD
             part_VD = grad_CV.T @ hidden_MD[here]
-            grad_head_VD = part_VD if grad_head_VD is None else grad_head_VD.add_(part_VD)
+            grad_head_VD = part_VD.to(sum_dtype) if grad_head_VD is None else grad_head_VD.add_(part_VD)
         assert grad_head_VD is not None
-        return grad_hidden_MD, grad_head_VD, None, None
+        return grad_hidden_MD, grad_head_VD.to(head_VD.dtype), None, None

@@ -48,3 +48,12 @@ def test_logprobs_of_bf16_states_are_float32() -> None:
     logprobs_M = token_logprobs(torch.ones(2, 4).bfloat16(), torch.ones(3, 4).bfloat16(), torch.tensor([0, 2]))
     assert logprobs_M.dtype == torch.float32
     torch.testing.assert_close(logprobs_M, torch.full((2,), -1.0986123))
+
+
+def test_the_heads_gradient_in_bf16_goes_on_growing_over_many_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CHUNK", 1)
+    tokens = 1024  # equal parts: a bf16 sum of them stands still from the 256th on
+    hidden_MD, head_VD = torch.ones(tokens, 1).bfloat16(), torch.zeros(2, 1).bfloat16().requires_grad_()
+    token_logprobs(hidden_MD, head_VD, torch.zeros(tokens, dtype=torch.long)).sum().backward()
+    assert head_VD.grad.dtype == torch.bfloat16
+    assert head_VD.grad[:, 0].tolist() == [tokens / 2, -tokens / 2]
