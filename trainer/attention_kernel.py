@@ -2,7 +2,8 @@
 
 On a CPU the fused kernel's backward is two to three times slower than plain matrix products while the scores are few
 (measured at few-shot sizes); those scores are computed in float32, so that bf16 loses no more than in the fused one.
-Many scores go to the fused kernel, which never holds them all.
+Many scores go to the fused kernel, which never holds them all. On a GPU the fused kernels that take a mask, or float32,
+know nothing of shared key heads: torch would fall back to products without a word, so the heads are repeated for them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ def attend(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, *, mask: Tensor | Non
     scores = sequences * heads * queries * k_SGKD.shape[2]
     if q_SHTD.device.type == "cpu" and scores <= FEW_SCORES:
         return _by_products(q_SHTD, k_SGKD, v_SGKD, mask, width**-0.5 if scale is None else scale)
+    if repeats_heads(q_SHTD.device.type, q_SHTD.dtype, masked=mask is not None):
+        shared = heads // k_SGKD.shape[1]
+        k_SGKD, v_SGKD = (x_SGKD.repeat_interleave(shared, dim=1) for x_SGKD in (k_SGKD, v_SGKD))
     return scaled_dot_product_attention(
         q_SHTD,
         k_SGKD,
@@ -38,6 +42,15 @@ def attend(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, *, mask: Tensor | Non
         scale=scale,
         enable_gqa=heads != k_SGKD.shape[1],
     )
+
+
+def repeats_heads(device: str, dtype: torch.dtype, *, masked: bool) -> bool:
+    """Whether key heads are repeated for the query heads that share them: no fused kernel would take them as they are.
+
+    Source: torch's documentation of ``scaled_dot_product_attention``: of the fused kernels on CUDA flash attention alone
+    takes shared heads, and it takes no mask and no float32.
+    """
+    return device == "cuda" and (masked or dtype not in {torch.float16, torch.bfloat16})
 
 
 def _by_products(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, mask: Tensor | None, scale: float) -> Tensor:

@@ -68,3 +68,33 @@ def test_products_in_bf16_are_as_exact_as_the_fused_kernel(monkeypatch: pytest.M
         monkeypatch.setattr(attention_kernel, "FEW_SCORES", few)
         errors.append((attend(*rounded, mask=None, scale=None).double() - exact).abs().mean().item())
     assert errors[0] < 1.2 * errors[1]
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "masked", "repeats"),
+    [
+        ("cuda", torch.bfloat16, True, True),
+        ("cuda", torch.bfloat16, False, False),
+        ("cuda", torch.float32, False, True),
+        ("cpu", torch.bfloat16, True, False),
+        ("cpu", torch.float32, True, False),
+    ],
+)
+def test_key_heads_are_repeated_where_no_fused_kernel_takes_them_shared(
+    device: str, dtype: torch.dtype, masked: bool, repeats: bool
+) -> None:
+    assert attention_kernel.repeats_heads(device, dtype, masked=masked) is repeats
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_repeated_heads_give_the_same(monkeypatch: pytest.MonkeyPatch, masked: bool) -> None:
+    q, k, v = some(1, 2, 6, 5, 4), some(2, 2, 3, 5, 4), some(3, 2, 3, 5, 4)
+    mask = torch.ones(5, 5, dtype=torch.bool).tril() if masked else None
+    monkeypatch.setattr(attention_kernel, "FEW_SCORES", 0)
+    found = []
+    for repeats in (False, True):
+        monkeypatch.setattr(attention_kernel, "repeats_heads", lambda *_args, answer=repeats, **_options: answer)
+        out = attend(q, k, v, mask=mask, scale=None)
+        found.append((out, *torch.autograd.grad(out.square().sum(), (q, k, v))))
+    for plain, repeated in zip(*found, strict=True):
+        torch.testing.assert_close(plain, repeated)
