@@ -8,6 +8,7 @@ current one. Not promised: thread safety. One thread owns a learner.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -68,6 +69,8 @@ class Learner:
         if config.threads:
             torch.set_num_threads(config.threads)
         if config.deterministic:
+            # cuBLAS reads it when it is first used, and torch refuses its products without it.
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(mode=True)
         torch.manual_seed(config.seed or 0)
         self.config = config

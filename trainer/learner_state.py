@@ -7,11 +7,13 @@ deterministic mode. Not promised: atomicity, which `trainer.checkpoint` adds aro
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from envsdk.errors import StoreError
 
@@ -31,7 +33,7 @@ def save(learner: Learner, folder: Path) -> None:
         if weight in learner.optimizer.state
         for moment in _MOMENTS
     }
-    save_file({**moments, "torch_rng": torch.get_rng_state()}, folder / "optimizer.safetensors")
+    save_file({**moments, **_random_states(learner.model.device)}, folder / "optimizer.safetensors")
     counters = {
         "updates": learner.updates,
         "skipped": learner.skipped,
@@ -63,12 +65,28 @@ def load(learner: Learner, folder: Path) -> None:
         for name, weight in masters.items():
             weight.copy_(stored[name])
             if f"exp_avg/{name}" in moments:
-                learner.optimizer.state[weight] = {
-                    "step": torch.tensor(float(counters["updates"]), device=weight.device),
-                    **{moment: moments[f"{moment}/{name}"] for moment in _MOMENTS},
-                }
-    torch.set_rng_state(moments["torch_rng"])
+                learner.optimizer.state[weight] = optimizer_state(weight, name, moments, updates=counters["updates"])
+    _restore_random(moments, learner.model.device)
     learner.weights.to_model()
     learner.updates = counters["updates"]
     learner.skipped = counters["skipped"]
     learner.skipped_in_a_row = counters["skipped_in_a_row"]
+
+
+def optimizer_state(weight: Tensor, name: str, moments: Mapping[str, Tensor], *, updates: int) -> dict[str, Tensor]:
+    """AdamW's state of one weight, beside it: the file is read into the machine's memory, whatever device trains."""
+    return {
+        "step": torch.tensor(float(updates), device=weight.device),
+        **{moment: moments[f"{moment}/{name}"].to(weight.device) for moment in _MOMENTS},
+    }
+
+
+def _random_states(device: torch.device) -> dict[str, Tensor]:
+    states = {"torch_rng": torch.get_rng_state()}
+    return states | {"cuda_rng": torch.cuda.get_rng_state(device)} if device.type == "cuda" else states
+
+
+def _restore_random(states: Mapping[str, Tensor], device: torch.device) -> None:
+    torch.set_rng_state(states["torch_rng"])
+    if device.type == "cuda" and "cuda_rng" in states:  # a run may go on where there is no GPU, or for the first time
+        torch.cuda.set_rng_state(states["cuda_rng"], device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 
 import pytest
 import torch
@@ -249,6 +250,19 @@ def test_dropout_never_makes_the_policy_differ_from_itself() -> None:
     one = Learner(None, LearnerConfig(precision="fp32"), model=model)
     assert one.logprobs([[1, 2, 3, 4]]) == one.logprobs([[1, 2, 3, 4]])
     assert not model.training
+
+
+def test_a_deterministic_learner_asks_cublas_for_the_workspace_that_torch_wants(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda mode: asked.append(mode))
+    monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
+    learner()
+    assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
+    learner(deterministic=True)
+    assert (asked, os.environ["CUBLAS_WORKSPACE_CONFIG"]) == ([True], ":4096:8")
 
 
 def test_scores_are_those_of_the_model() -> None:
