@@ -51,10 +51,7 @@ async def verify_python(
     tests = task.root / "tests"
     try:
         file = str(Path(module).relative_to("tests"))
-        content = _content(task)
-        worker = WORKERS.warm(content, file, surroundings)
-        if worker is None:
-            worker = await asyncio.to_thread(WORKERS.get, content, tests, file, surroundings)
+        worker = await asyncio.to_thread(WORKERS.get, _content(task), tests, file, surroundings)
     except VerifierError as error:
         evidence = VerifierEvidence(error_code=error.code, message=str(error))
         return Verdict("error", code=error.code, evidence=evidence, facts={"code": error.code})

@@ -136,15 +136,6 @@ class Workers:
         self._workers: OrderedDict[tuple[str, str, Surroundings], Worker] = OrderedDict()
         self._lock = threading.Lock()
 
-    def warm(self, key: str, module_file: str, surroundings: Surroundings = PLAIN) -> Worker | None:
-        """The warm worker of a verifier, if there is one: nothing is waited for."""
-        with self._lock:
-            worker = self._workers.get((key, module_file, surroundings))
-            if worker is None or not worker.alive:
-                return None
-            self._workers.move_to_end((key, module_file, surroundings))
-            return worker
-
     def get(self, key: str, tests: Path, module_file: str, surroundings: Surroundings = PLAIN) -> Worker:
         """The warm worker of a verifier, or a new one.
 

@@ -36,7 +36,6 @@ HANDLE = "envsdk_state"
 """The read handle's module lies beside this file: its package would have to be loaded in each child."""
 MAX_PROCESSES = 256
 """That may be beside those there were when a run began; the kernel does not bound root outside of a user namespace."""
-COUNTED_S = 0.1
 MAX_SWEEPS = 1000
 _PR_SET_CHILD_SUBREAPER = 36
 MAX_CHILDREN = 2 * (os.cpu_count() or 1)
@@ -159,7 +158,6 @@ def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector
     """Fork a child for one request; its clock starts here."""
     result_in, result_out = os.pipe()
     output_in, output_out = os.pipe()
-    others_now = PROCESSES.count()
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -174,7 +172,7 @@ def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector
             os.dup2(output_out, 1)
             os.dup2(output_out, 2)
             os.close(0)
-            bound(request, others_now)
+            bound(request)
             code = run(request, module, result_out)
         finally:
             os._exit(code)
@@ -186,25 +184,7 @@ def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector
     return child
 
 
-class Processes:
-    """How many processes there are, counted anew after `COUNTED_S`: each run would pay for the count."""
-
-    def __init__(self) -> None:
-        self._number, self._until = 0, 0.0
-
-    def count(self) -> int:
-        """Those that can be seen now, or a moment ago."""
-        now = time.monotonic()
-        if now >= self._until:
-            self._number = sum(name.isdigit() for name in os.listdir("/proc"))  # noqa: PTH208 - no Path for each
-            self._until = now + COUNTED_S
-        return self._number
-
-
-PROCESSES = Processes()
-
-
-def bound(request: dict[str, Any], others_now: int) -> None:
+def bound(request: dict[str, Any]) -> None:
     """Limits of the child: memory, processor time, file size, descriptors."""
     seconds = math.ceil(request["timeout_s"]) + 1
     memory = request["memory_mib"] << 20
@@ -213,7 +193,7 @@ def bound(request: dict[str, Any], others_now: int) -> None:
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_FSIZE, 64 << 20),
         (resource.RLIMIT_NOFILE, 256),
-        (resource.RLIMIT_NPROC, MAX_PROCESSES + others_now),
+        (resource.RLIMIT_NPROC, MAX_PROCESSES + sum(name.isdigit() for name in os.listdir("/proc"))),  # noqa: PTH208
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(what)[1]
@@ -223,9 +203,7 @@ def bound(request: dict[str, Any], others_now: int) -> None:
 
 def run(request: dict[str, Any], module: Any, result: int) -> int:
     """In the child: call the function and write what it returned."""
-    # Not by mkdtemp, whose generator each child would seed anew; the name is as hard to guess.
-    folder = f"{tempfile.gettempdir()}/verify-{os.urandom(12).hex()}"
-    os.mkdir(folder, 0o700)  # noqa: PTH102 - as little as can be
+    folder = tempfile.mkdtemp(prefix="verify-")
     try:
         os.chdir(folder)
         function = getattr(module, request["function"])
@@ -235,10 +213,7 @@ def run(request: dict[str, Any], module: Any, result: int) -> int:
     except BaseException:  # noqa: BLE001 - the verifier's own code: whatever it raises is this run's answer
         said, code = {"error": traceback.format_exc(limit=-4)[-4000:]}, 1
     finally:
-        try:
-            os.rmdir(folder)  # noqa: PTH106 - most leave nothing in it
-        except OSError:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     sys.stdout.flush()
     sys.stderr.flush()
     data = json.dumps(said).encode()
