@@ -8,8 +8,9 @@ Tested on a CPU; on a GPU the same calls are made with vLLM's own defaults for b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,6 +21,7 @@ from envsdk.errors import EngineError, PrerequisiteError
 from envsdk.frozen import Frozen
 from trainer.engines.base import Generation, Request
 from trainer.engines.environment import prepare_environment
+from trainer.engines.launch import launched
 from trainer.engines.plugin import BACKEND
 from trainer.engines.sockets import keep_sockets_together
 
@@ -60,7 +62,7 @@ class VllmEngine:
 
     @classmethod
     async def start(cls, model_dir: Path, options: EngineOptions, *, name: str = "0", version: int = 0) -> VllmEngine:
-        """Start a replica with the weights of ``model_dir``, labelled ``version``. Takes 15-60 s.
+        """Start a replica with the weights of ``model_dir``, labelled ``version``. Takes 15-60 s; may be cancelled.
 
         Raises:
             PrerequisiteError: ``no_vllm``: vLLM is not installed.
@@ -69,14 +71,10 @@ class VllmEngine:
         prepare_environment(kv_cache_gib=options.kv_cache_gib, threads=options.threads, compiled=options.compile)
         keep_sockets_together()
         try:
-            from vllm.v1.engine.async_llm import AsyncLLM
-        except ImportError as error:
-            raise PrerequisiteError(
-                f"vLLM cannot be imported: {error}", code="no_vllm", hint="pip install 'envsdk[trainer,cpu]' (or gpu)"
-            ) from error
-        try:
-            llm = await asyncio.to_thread(AsyncLLM.from_engine_args, _engine_args(model_dir, options))
+            llm = await launched(partial(_load, model_dir, options))
             await llm.update_weight_version(str(version))
+        except PrerequisiteError:
+            raise
         except Exception as error:
             # vLLM reports a failed start with whatever its child raised; all of it means that there is no engine.
             raise EngineError(
@@ -191,6 +189,17 @@ class VllmEngine:
                 where=f"engine {self.name}",
                 hint="see vLLM's lines on stderr",
             ) from error
+
+
+def _load(model_dir: Path, options: EngineOptions) -> Callable[[], Any]:
+    """Import vLLM; what this returns starts it."""
+    try:
+        from vllm.v1.engine.async_llm import AsyncLLM
+    except ImportError as error:
+        raise PrerequisiteError(
+            f"vLLM cannot be imported: {error}", code="no_vllm", hint="pip install 'envsdk[trainer,cpu]' (or gpu)"
+        ) from error
+    return partial(AsyncLLM.from_engine_args, _engine_args(model_dir, options))
 
 
 def _engine_args(model_dir: Path, options: EngineOptions) -> Any:
