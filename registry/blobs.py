@@ -27,11 +27,11 @@ class BlobStore:
     root: str
 
     def put(self, data: bytes) -> str:
-        """Store ``data`` and return its sha256; nothing is written where it is already there."""
+        """Store ``data`` and return its sha256; nothing is written where it is there already and whole."""
         digest = hashlib.sha256(data).hexdigest()
         path = self._path(digest)
         try:
-            if self.fs.exists(path):
+            if self.fs.exists(path) and self.fs.cat_file(path) == data:  # a damaged one is stored anew
                 return digest
             self.fs.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
             if "file" in self.fs.protocol:

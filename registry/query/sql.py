@@ -253,10 +253,11 @@ def _revision(session: Session, value: str, term: Term) -> int:
         return find_revision(session, value).id
     except UsageError as error:
         names = session.scalars(select(_SET.name).order_by(_SET.name).limit(200)).all()
+        near = suggestion(value.partition("@")[0], names) if names else "no set was made yet"
         raise QueryError(
             error.message,
             column=term.column,
             length=len(str(term)),
             code="query_unknown_set",
-            hint=suggestion(value.partition("@")[0], names) if names else "no set was made yet",
+            hint=error.hint if error.code == "deleted_revision" else near,
         ) from error

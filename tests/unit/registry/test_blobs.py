@@ -61,6 +61,15 @@ def test_a_damaged_blob_is_an_error_and_never_other_bytes(tmp_path):
     assert caught.value.code == "blob_corrupt"
 
 
+@pytest.mark.parametrize("damage", [b"wrong", b"", b"right and more"])
+def test_putting_a_damaged_blob_again_repairs_it(tmp_path, damage):
+    store = open_blobs(str(tmp_path))
+    digest = store.put(b"right")
+    (tmp_path / digest[:2] / digest).write_bytes(damage)
+    assert store.put(b"right") == digest
+    assert store.get(digest) == b"right"
+
+
 def test_a_store_that_cannot_be_written_says_so(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError) as caught:

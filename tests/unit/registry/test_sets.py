@@ -171,3 +171,12 @@ def test_a_lock_that_is_not_there_is_a_store_error(tmp_path):
     with pytest.raises(StoreError) as caught:
         read_lock(tmp_path / "none.lock")
     assert caught.value.code == "lock_read_failed"
+
+
+def test_a_query_for_a_deleted_revision_says_why_and_what_to_do(registry, tasks):
+    registry.resolve("tag:t", name="set")
+    with registry.database.writing() as session:
+        delete_revision(session, "set@1", reason="leaked")
+    with pytest.raises(UsageError, match="leaked") as caught:
+        registry.query("set:set@1")
+    assert (caught.value.code, caught.value.hint) == ("query_unknown_set", "pin the query again")
