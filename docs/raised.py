@@ -1,15 +1,15 @@
 """Which errors the sources raise: codes, exit codes, messages and hints, read from the syntax without running anything.
 
-Found are calls of the project's error classes and of `Problem`, with texts that stand in the call or in a variable of
-the same function, and calls of functions that pass a code on to one of these. Not found: a code that is put together
-while the program runs.
+Found are calls of the project's error classes and of `Problem`, with texts that stand in the call, in a variable of the
+same function or in a constant of the module, and calls of functions that pass a code on to one of these. Not found: a
+code that is put together while the program runs.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,9 +143,10 @@ def _depth(name: str, found: Mapping[str, Kind]) -> int:
 def _passers(module: ast.Module, classes: Mapping[str, Kind]) -> dict[str, Passer]:
     """Functions of a module that make an error from a code that they are given by position."""
     found: dict[str, Passer] = {}
+    constants = _variables(module.body)
     for function in (node for node in ast.walk(module) if isinstance(node, Function)):
         parameters = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-        variables = _variables(function)
+        variables = {**constants, **_variables(ast.walk(function))}
         for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
             kind = classes.get(ast.unparse(call.func).rpartition(".")[2])
             given = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -160,19 +161,20 @@ def _passers(module: ast.Module, classes: Mapping[str, Kind]) -> dict[str, Passe
 
 
 def _calls(module: ast.Module) -> Iterator[tuple[ast.Call, Variables]]:
-    """Every call, with what the variables of the innermost function around it are set to."""
-    pending: list[tuple[ast.AST, Variables]] = [(module, {})]
+    """Every call, with what the module's constants and the variables of the innermost function around it are set to."""
+    constants = _variables(module.body)
+    pending: list[tuple[ast.AST, Variables]] = [(module, constants)]
     while pending:
         node, variables = pending.pop()
-        inside = _variables(node) if isinstance(node, Function) else variables
+        inside = {**constants, **_variables(ast.walk(node))} if isinstance(node, Function) else variables
         if isinstance(node, ast.Call):
             yield node, inside
         pending += [(child, inside) for child in ast.iter_child_nodes(node)]
 
 
-def _variables(function: Function) -> Variables:
+def _variables(nodes: Iterable[ast.AST]) -> dict[str, list[ast.expr]]:
     found: dict[str, list[ast.expr]] = {}
-    for node in (node for node in ast.walk(function) if isinstance(node, ast.Assign) and len(node.targets) == 1):
+    for node in (node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1):
         target, value = node.targets[0], node.value
         pairs = [(target, value)]
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):

@@ -74,6 +74,18 @@ def another():
     assert found.hints == {"do this", "or that", "else this"}
 
 
+def test_texts_are_found_in_constants_of_the_module_and_a_functions_own_stand_before_them(program: ModuleType) -> None:
+    text = """
+_FIX, _OTHER = 'mend it', 'of the module'
+def one():
+    _OTHER = 'of the function'
+    raise UsageError('m', code='a', hint=_FIX if x else _OTHER)
+raise UsageError('m', code='b', hint=_OTHER)
+"""
+    found = read(program, text)
+    assert (found["a"].hints, found["b"].hints) == ({"mend it", "of the function"}, {"of the module"})
+
+
 def test_a_variable_that_is_set_from_itself_ends(program: ModuleType) -> None:
     text = "def f():\n    hint = 'a'\n    hint = hint + 'b'\n    raise UsageError('m', code='a', hint=hint)"
     assert "a" in read(program, text)["a"].hints
