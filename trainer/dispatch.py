@@ -106,6 +106,7 @@ class Dispatcher:
         self._wake = asyncio.Event()
         self._fruitless = 0
         self._later: dict[str, dict[int, EndedMember]] = {}
+        self._refilled: dict[str, int] = {}
         self._failure: BaseException | None = None
         self.completions = 0
         self.order = 0
@@ -134,10 +135,14 @@ class Dispatcher:
         self.completions = state.completions
         self.counts.accepted = state.accepted
         self.counts.rejected.update(state.rejected)
+        self.counts.refills = state.refills
+        self.counts.exhausted = state.exhausted
         self._later = dict(recovered.later)
+        self._refilled = dict(recovered.refilled)
         self._pool.restore(recovered.pool)
         for draw, done in recovered.in_flight:
             self._launch(draw, done)
+        self.counts.dispatched = state.next_order  # those in flight were counted when they were dispatched
 
     async def cancel_doomed(self, next_version: int) -> list[Draw]:
         """Cancel the groups that would be too old for ``next_version``, so that no pause waits for them."""
@@ -178,7 +183,9 @@ class Dispatcher:
         self._launch(draw, {i: m for i, m in ended.items() if m.record.task_digest == task.digests.task})
 
     def _launch(self, draw: Draw, done: dict[int, EndedMember]) -> None:
-        flight = Flight(draw)
+        versions = [member.record.weight_version_oldest for member in done.values()]
+        born = min((version for version in versions if version is not None), default=None)
+        flight = Flight(draw, born, self._refilled.pop(draw.group_id, 0))
         self._flights[draw.group_id] = flight
         self.counts.dispatched += 1
         flight.task = asyncio.create_task(self._fly(flight, done), name=draw.group_id)

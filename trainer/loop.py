@@ -144,6 +144,8 @@ def loop_state(parts: Parts, step: int) -> LoopState:
         completions=parts.dispatcher.completions,
         ledger_ended=parts.ledger.ended,
         rejected=dict(counts.rejected),
+        refills=counts.refills,
+        exhausted=counts.exhausted,
         pool=tuple(describe(group) for group in parts.pool.ready),
         in_flight=tuple(describe_draw(draw) for draw in parts.dispatcher.running),
         sampler=parts.draws.state(),

@@ -26,8 +26,8 @@ _HANG_GRACE_S = 60.0
 class Flight:
     """A group in flight.
 
-    ``born``: lowest weight version under which a member started, `None` before the first. ``refilled``: places that
-    were tried again. ``why``: the group was given up.
+    ``born``: lowest weight version under which a member started that counts, `None` before the first. ``refilled``:
+    attempts that were made again. ``why``: the group was given up.
     """
 
     draw: Draw

@@ -11,7 +11,7 @@ twice.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -36,7 +36,11 @@ class GroupState(Frozen):
 
 
 class LoopState(Frozen):
-    """Everything of a checkpoint that is not the learner's. ``ledger_ended``: episodes that had ended by then."""
+    """Everything of a checkpoint that is not the learner's.
+
+    ``ledger_ended``: episodes that had ended by then. ``refills`` and ``exhausted`` are those of groups that had
+    completed; of the others the ledger tells.
+    """
 
     step: int
     version: int
@@ -45,6 +49,8 @@ class LoopState(Frozen):
     completions: int
     ledger_ended: int
     rejected: dict[str, int]
+    refills: int = 0
+    exhausted: int = 0
     pool: tuple[GroupState, ...]
     in_flight: tuple[GroupState, ...]
     sampler: dict[str, object]
@@ -58,12 +64,14 @@ class Recovered:
         pool: complete groups, as they waited.
         in_flight: groups to take over, each with its members that had ended.
         later: ended members of groups that were dispatched after the checkpoint, by group id, for when they are drawn.
+        refilled: attempts of those groups that failed in the machinery, by group id; each was or will be made again.
         undone: episodes left out because weights that were rolled back made them.
     """
 
     pool: tuple[CompleteGroup, ...] = ()
     in_flight: tuple[tuple[Draw, dict[int, EndedMember]], ...] = ()
     later: dict[str, dict[int, EndedMember]] = field(default_factory=dict)
+    refilled: dict[str, int] = field(default_factory=dict)
     undone: int = 0
 
 
@@ -130,12 +138,16 @@ def recover(state: LoopState, records: Iterable[EpisodeRecord], tasks: Mapping[s
         )
     pooled = {episode for group in state.pool for episode in group.episodes}
     done: defaultdict[str, dict[int, EndedMember]] = defaultdict(dict)
+    refilled: Counter[str] = Counter()
     undone = 0
     open_groups = {group.group_id for group in state.in_flight}
     for record in by_id.values():
         order = int(record.group_id.rpartition("g")[2])
         closed = order < state.next_order and record.group_id not in open_groups
-        if closed or record.episode_id in pooled or record.outcome.redispatch or record.outcome.cause == "cancelled":
+        if closed or record.episode_id in pooled:
+            continue
+        refilled[record.group_id] += record.outcome.redispatch
+        if record.outcome.redispatch or record.outcome.cause == "cancelled":
             continue
         if (record.weight_version_newest or 0) > state.version:
             undone += 1
@@ -145,6 +157,7 @@ def recover(state: LoopState, records: Iterable[EpisodeRecord], tasks: Mapping[s
         pool=tuple(_complete(group, by_id, tasks, now) for group in state.pool),
         in_flight=tuple((_draw(group, tasks, now), done.pop(group.group_id, {})) for group in state.in_flight),
         later=dict(done),
+        refilled=dict(refilled),
         undone=undone,
     )
 

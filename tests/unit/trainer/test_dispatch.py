@@ -7,6 +7,8 @@ import itertools
 import random
 from collections import Counter
 from contextlib import asynccontextmanager
+from copy import deepcopy
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,10 @@ from tests.fakes.episodes import ENGINE_500, FAKE_POLICY, FakeEpisodes, make_rec
 from trainer import places
 from trainer.admission import Admission
 from trainer.dispatch import Dispatcher
+from trainer.endings import abandoned
 from trainer.ledger import Ledger
 from trainer.pool import Pool
+from trainer.recovery import LoopState, describe, describe_draw, recover
 
 
 class Setup:
@@ -219,6 +223,74 @@ async def test_a_ledger_that_cannot_be_written_reaches_whoever_waits_for_a_batch
     async with run.serving():
         with pytest.raises(OSError, match="No space"):
             await run.pool.take(2, version=0)
+
+
+def state_of(run: Setup, version: int) -> LoopState:
+    counts = run.dispatcher.counts
+    return LoopState(
+        step=version,
+        version=version,
+        next_order=run.dispatcher.order,
+        accepted=counts.accepted,
+        completions=run.dispatcher.completions,
+        ledger_ended=run.ledger.ended,
+        rejected=dict(counts.rejected),
+        refills=counts.refills,
+        exhausted=counts.exhausted,
+        pool=tuple(describe(group) for group in run.pool.ready),
+        in_flight=tuple(describe_draw(draw) for draw in run.dispatcher.running),
+        sampler={},
+    )
+
+
+async def killed_and_restored(folder: Path, episodes: FakeEpisodes, then: FakeEpisodes, **options):
+    """The counts at a checkpoint of version 3, and a dispatcher that was restored from it."""
+    run = Setup(folder, episodes, **options)
+    run.version = 3
+    async with run.serving():
+        await settle()
+        state = state_of(run, 3)
+        counts = deepcopy(run.dispatcher.counts)
+        run.ledger.end = lambda record: None
+    again = Setup(folder, then, **options)
+    again.version = 3
+    again.ledger.close_abandoned(partial(abandoned, policy=FAKE_POLICY))
+    tasks = {make_task(number).digests.task: make_task(number) for number in range(20)}
+    again.dispatcher.restore(state, recover(state, again.ledger.records(), tasks))
+    return counts, again
+
+
+def spoiled_or_slow(member):
+    return ENGINE_500 if member.index == 1 and member.attempt < 2 else scored(float(member.index % 2))
+
+
+async def test_a_resume_goes_on_counting_where_the_checkpoint_stood(tmp_path: Path) -> None:
+    episodes = FakeEpisodes(spoiled_or_slow, steps=lambda member: 10_000 if member.draw.order == 3 else 1)
+    before, again = await killed_and_restored(tmp_path, episodes, FakeEpisodes(), refills=1)
+    assert before.refills == before.exhausted > 0
+    assert again.dispatcher.counts == before
+    await again.dispatcher.stop()
+
+
+async def test_refills_of_a_group_in_flight_are_those_of_both_attempts(tmp_path: Path) -> None:
+    episodes = FakeEpisodes(
+        spoiled_or_slow, steps=lambda member: 10_000 if (member.draw.order, member.index) == (0, 0) else 1
+    )
+    before, again = await killed_and_restored(tmp_path, episodes, FakeEpisodes(), batch=1, staleness=0)
+    async with again.serving():
+        groups = await again.step(4)
+    first = next(group for group in groups if group.draw.order == 0)
+    assert (first.refilled, again.dispatcher.counts.refills) == (2, before.refills + 2)
+
+
+async def test_a_restored_group_is_as_old_as_the_oldest_member_that_it_keeps(tmp_path: Path) -> None:
+    episodes = FakeEpisodes(steps=lambda member: 10_000 if member.index else 1)
+    _, again = await killed_and_restored(tmp_path, episodes, FakeEpisodes(steps=lambda _: 10_000), max_lag=1)
+    again.version = 4
+    async with again.serving():
+        await settle()
+        doomed = await again.dispatcher.cancel_doomed(5)
+    assert doomed
 
 
 async def test_doomed_groups_are_cancelled_and_their_episodes_end_once(tmp_path: Path) -> None:

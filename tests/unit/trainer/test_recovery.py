@@ -78,6 +78,17 @@ def test_failures_of_the_machinery_and_cancels_are_run_again() -> None:
     assert found.in_flight[0][1] == {}
 
 
+def test_attempts_that_the_machinery_spoiled_are_counted_for_their_group() -> None:
+    spoiled = [record(order, 1, attempt=n, facts=ENGINE_500) for order, n in ((0, 0), (4, 0), (4, 1), (6, 0))]
+    found = recover(state(in_flight=[describe_draw(draw(4))]), [record(4, 0), *spoiled], TASKS)
+    assert {name: count for name, count in found.refilled.items() if count} == {"g000004": 2, "g000006": 1}
+
+
+def test_a_checkpoint_from_before_refills_were_kept_is_read() -> None:
+    old = state().model_dump(mode="json", exclude={"refills", "exhausted"})
+    assert LoopState.model_validate(old).refills == 0
+
+
 def test_before_the_first_checkpoint_everything_that_ended_is_kept() -> None:
     first = beginning(version=0, sampler={})
     found = recover(first, [record(0, 0), record(1, 1)], TASKS)
