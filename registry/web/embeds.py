@@ -9,6 +9,7 @@ from html import escape
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from sqlalchemy.orm import Session
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -16,7 +17,7 @@ from envsdk.errors import UsageError
 from registry.local import LocalRegistry
 from registry.web import plots
 from registry.web.caching import with_etag
-from registry.web.formats import estimate
+from registry.web.formats import estimate, words
 from registry.web.membership import shown_lineage, summaries
 from registry.web.pages import revision, task
 
@@ -34,78 +35,96 @@ _CHARACTER = 6.6
 """Width of a character of a badge's 11-pixel text, on average."""
 
 
+SetBadge = Literal["size", "pass_rate", "states"]
+SetChart = Literal["pass_rate", "information"]
+TaskBadge = Literal["pass_rate", "state"]
+
+
 def routes(registry: LocalRegistry) -> APIRouter:
     """Badge and chart of a set's latest revision, and of a task."""
     router = APIRouter()
+    reading = registry.database.reading
 
     @router.get("/sets/{name}/badge.svg")
-    def set_badge(
-        request: Request, name: str, metric: Literal["size", "pass_rate", "states"] = "size", theme: Theme = "auto"
-    ) -> Response:
+    def set_badge(request: Request, name: str, metric: SetBadge = "size", theme: Theme = "auto") -> Response:
         """A badge of a task set: its size, its mean pass rate, or its states."""
-        with registry.database.reading() as session:
-            found = revision.find(session, name, None)
-            lineage, _ = shown_lineage(session, "")
-            summary = summaries(session, [found.id], lineage)[found.id]
-        said = {
-            "size": f"{found.size:,} tasks",
-            "pass_rate": estimate(summary.p, summary.low, summary.high),
-            "states": ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in summary.states.items()),
-        }
-        return _svg(request, _badge(f"{name}@{found.number}", said[metric]), theme)
+        with reading() as session:
+            return _svg(request, _set_badge(session, name, metric), theme)
 
     @router.get("/sets/{name}/chart.svg")
-    def set_chart(
-        request: Request, name: str, metric: Literal["pass_rate", "information"] = "pass_rate", theme: Theme = "auto"
-    ) -> Response:
+    def set_chart(request: Request, name: str, metric: SetChart = "pass_rate", theme: Theme = "auto") -> Response:
         """A task set's pass rates with their intervals, or its information over ability."""
-        with registry.database.reading() as session:
-            found = revision.find(session, name, None)
-            lineage, policy = shown_lineage(session, "")
-            if metric == "pass_rate":
-                chart = plots.rate_spread(
-                    [(mean, low, high) for mean, low, high in revision.rates(session, found.id, lineage)],
-                    title=f"Pass rates of {name}@{found.number} for {policy}, with 90 % intervals",
-                )
-            else:
-                fitted = revision.calibration(session, found.id)
-                chart = plots.information(
-                    fitted["difficulties"] if fitted else (),
-                    abilities=[(one["policy"], one["theta"]) for one in fitted["abilities"]] if fitted else (),
-                    title=f"Information of {name}@{found.number} over ability",
-                )
-        return _svg(request, _some(chart, name), theme)
+        with reading() as session:
+            return _svg(request, _set_chart(session, name, metric), theme)
 
     @router.get("/tasks/{slug}/badge.svg")
-    def task_badge(
-        request: Request, slug: str, metric: Literal["pass_rate", "state"] = "pass_rate", theme: Theme = "auto"
-    ) -> Response:
+    def task_badge(request: Request, slug: str, metric: TaskBadge = "pass_rate", theme: Theme = "auto") -> Response:
         """A badge of a task: its pass rate for the reference policy, or its state."""
-        with registry.database.reading() as session:
-            found = task.find(session, slug)
-            standing = task.standing_of(session, found.id, shown_lineage(session, "")[0])
-        met = standing is not None and standing.n > 0
-        said = {
-            "pass_rate": estimate(standing.mean, standing.low, standing.high) if standing and met else "not measured",
-            "state": standing.status.replace("_", " ") if standing else "draft",
-        }
-        return _svg(request, _badge(found.slug, said[metric]), theme)
+        with reading() as session:
+            return _svg(request, _task_badge(session, slug, metric), theme)
 
     @router.get("/tasks/{slug}/chart.svg")
     def task_chart(request: Request, slug: str, theme: Theme = "auto") -> Response:
         """A task's pass rate by weight version of the reference policy, with 95 % intervals."""
-        with registry.database.reading() as session:
-            found = task.find(session, slug)
-            lineage, policy = shown_lineage(session, "")
-            versions = task.by_version(session, found.id, lineage)
-        chart = plots.rate_history(
-            [(row["weight_version"], row["passes"] / row["n"], row["low"], row["high"]) for row in versions],
-            x_label="weight version",
-            title=f"Pass rate of {slug} by weight version of {policy}, with 95 % intervals",
-        )
-        return _svg(request, _some(chart, slug), theme)
+        with reading() as session:
+            return _svg(request, _task_chart(session, slug), theme)
 
     return router
+
+
+def _set_badge(session: Session, name: str, metric: SetBadge) -> str:
+    found = revision.find(session, name, None)
+    lineage, _ = shown_lineage(session, "")
+    summary = summaries(session, [found.id], lineage)[found.id]
+    said = {
+        "size": f"{found.size:,} tasks",
+        "pass_rate": estimate(summary.p, summary.low, summary.high),
+        "states": ", ".join(f"{number} {words(status)}" for status, number in summary.states.items()),
+    }
+    return _badge(f"{name}@{found.number}", said[metric])
+
+
+def _set_chart(session: Session, name: str, metric: SetChart) -> str:
+    found = revision.find(session, name, None)
+    lineage, policy = shown_lineage(session, "")
+    if metric == "pass_rate":
+        chart = plots.rate_spread(
+            [(mean, low, high) for mean, low, high in revision.rates(session, found.id, lineage)],
+            title=f"Pass rates of {name}@{found.number} for {policy}, with 90 % intervals",
+        )
+    else:
+        fitted = revision.calibration(session, found.id)
+        chart = plots.information(
+            fitted["difficulties"] if fitted else (),
+            abilities=[(one["policy"], one["theta"]) for one in fitted["abilities"]] if fitted else (),
+            title=f"Information of {name}@{found.number} over ability",
+        )
+    return _some(chart, name)
+
+
+def _task_badge(session: Session, slug: str, metric: TaskBadge) -> str:
+    found = task.find(session, slug)
+    standing = task.standing_of(session, found.id, shown_lineage(session, "")[0])
+    met = standing is not None and standing.n > 0
+    said = {
+        "pass_rate": estimate(standing.mean, standing.low, standing.high) if standing and met else "not measured",
+        "state": words(standing.status) if standing else "draft",
+    }
+    return _badge(found.slug, said[metric])
+
+
+def _task_chart(session: Session, slug: str) -> str:
+    found = task.find(session, slug)
+    lineage, policy = shown_lineage(session, "")
+    chart = plots.rate_history(
+        [
+            (row["weight_version"], row["passes"] / row["n"], row["low"], row["high"])
+            for row in task.by_version(session, found.id, lineage)
+        ],
+        x_label="weight version",
+        title=f"Pass rate of {slug} by weight version of {policy}, with 95 % intervals",
+    )
+    return _some(chart, slug)
 
 
 def _some(chart: str, name: str) -> str:
