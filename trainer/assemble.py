@@ -195,7 +195,7 @@ async def start_parts(parts: Parts, tasks: Sequence[Task]) -> None:
     closed = parts.ledger.close_abandoned(partial(abandoned, policy=parts.policy))
     if not parts.ledger.ended:
         return
-    newest = checkpoint.newest(parts.run.checkpoints)
+    newest = await asyncio.to_thread(partial(checkpoint.newest, parts.run.checkpoints, say=parts.say))
     if newest is None:
         state = beginning(version=parts.publisher.version, sampler=parts.draws.state())
     else:

@@ -2,8 +2,8 @@
 
 A checkpoint is a folder ``step-000012`` in which the file ``done.json`` was written last, after everything else was
 flushed; it appears under its name by one rename. What a kill leaves behind is never taken for a checkpoint and is
-removed by the next `save`. ``done.json`` lists every file with its size, so that a copy that lost some is not taken for
-one either.
+removed by the next `save`. ``done.json`` lists every file with its size and checksum, so that a copy that lost some, or
+a disk that changed some, is noticed: `newest` passes such a checkpoint over and says so.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from envsdk.errors import StoreError
 
 DONE = "done.json"
 _NAME = re.compile(r"step-(\d{6,})")
+_CHUNK = 1 << 22
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
 
 
 def save(root: Path, step: int, write: Callable[[Path], None], *, keep: int = 2) -> Path:
@@ -44,8 +47,11 @@ def save(root: Path, step: int, write: Callable[[Path], None], *, keep: int = 2)
         files = sorted(path for path in growing.rglob("*") if path.is_file())
         for path in files:
             _flush(path)
-        sizes = {path.relative_to(growing).as_posix(): path.stat().st_size for path in files}
-        (growing / DONE).write_text(json.dumps({"step": step, "files": sizes}, indent=1), encoding="utf-8")
+        facts = {
+            path.relative_to(growing).as_posix(): {"bytes": path.stat().st_size, "crc32": _crc32(path)}
+            for path in files
+        }
+        (growing / DONE).write_text(json.dumps({"step": step, "files": facts}, indent=1), encoding="utf-8")
         _flush(growing / DONE)
         if final.exists():
             shutil.rmtree(final)
@@ -65,17 +71,46 @@ def save(root: Path, step: int, write: Callable[[Path], None], *, keep: int = 2)
 
 
 def complete(root: Path) -> list[Path]:
-    """Every whole checkpoint under ``root``, oldest step first."""
-    if not root.is_dir():
-        return []
-    found = [path for path in root.iterdir() if _NAME.fullmatch(path.name) and is_complete(path)]
-    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
+    """Every checkpoint under ``root`` that has all its files, oldest step first; what is in them is not looked at."""
+    return [path for path in _named(root) if is_complete(path)]
 
 
-def newest(root: Path) -> Path | None:
-    """The newest whole checkpoint, `None` without one."""
-    whole = complete(root)
-    return whole[-1] if whole else None
+def newest(root: Path, *, say: Callable[[str], None] = lambda _: None) -> Path | None:
+    """The newest whole checkpoint, `None` where none was ever written; ``say`` hears of newer ones that are damaged.
+
+    Raises:
+        StoreError: ``no_whole_checkpoint``: all that there are are damaged.
+    """
+    faults = []
+    for checkpoint in reversed(_named(root)):
+        fault = damage(checkpoint)
+        if not fault:
+            return checkpoint
+        faults.append(f"{checkpoint.name} is damaged: {fault}")
+        say(f"passing over a checkpoint: {faults[-1]}")
+    if not faults:
+        return None
+    raise StoreError(
+        f"no checkpoint is whole: {'; '.join(faults)}",
+        code="no_whole_checkpoint",
+        hint="put them back from a copy, or remove the folder to begin again at step 0, with the ledger as it is",
+        where=str(root),
+    )
+
+
+def damage(checkpoint: Path) -> str:
+    """What is wrong with a checkpoint, in words; empty where every file is as it was written."""
+    try:
+        for name, size, checksum in _listed(checkpoint):
+            if (checkpoint / name).stat().st_size != size:
+                return f"{name} has not the {size} bytes that were written"
+            if checksum is not None and _crc32(checkpoint / name) != checksum:
+                return f"{name} is not as it was written"
+    except OSError as error:
+        return f"{Path(str(error.filename)).name}: {error.strerror}"
+    except _UNREADABLE:
+        return f"{DONE} cannot be read"
+    return ""
 
 
 def step_of(checkpoint: Path) -> int:
@@ -86,10 +121,32 @@ def step_of(checkpoint: Path) -> int:
 def is_complete(checkpoint: Path) -> bool:
     """Whether the marker is there and every file it names has its size."""
     try:
-        done = json.loads((checkpoint / DONE).read_text(encoding="utf-8"))
-        return all((checkpoint / name).stat().st_size == size for name, size in done["files"].items())
-    except (OSError, ValueError, KeyError, AttributeError):
+        return all((checkpoint / name).stat().st_size == size for name, size, _ in _listed(checkpoint))
+    except (OSError, *_UNREADABLE):
         return False
+
+
+def _listed(checkpoint: Path) -> list[tuple[str, int, int | None]]:
+    """Name, size and checksum of every file; no checksum in a checkpoint of before there were any."""
+    done = json.loads((checkpoint / DONE).read_text(encoding="utf-8"))
+    return [
+        (name, fact["bytes"], fact["crc32"]) if isinstance(fact, dict) else (name, fact, None)
+        for name, fact in done["files"].items()
+    ]
+
+
+def _named(root: Path) -> list[Path]:
+    if not root.is_dir():
+        return []
+    return sorted((path for path in root.iterdir() if _NAME.fullmatch(path.name)), key=step_of)
+
+
+def _crc32(path: Path) -> int:
+    checksum = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            checksum = zlib.crc32(chunk, checksum)
+    return checksum
 
 
 def _flush(path: Path) -> None:

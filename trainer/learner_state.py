@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from envsdk.errors import StoreError
+from trainer.tensor_file import save_tensors
 
 if TYPE_CHECKING:
     from trainer.learner import Learner
@@ -24,16 +25,17 @@ _MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def save(learner: Learner, folder: Path) -> None:
-    """Write ``learner`` into ``folder``, which exists."""
+    """Write ``learner`` into ``folder``, which exists. Raises OSError where the system refuses it."""
     masters = learner.weights.masters
-    save_file({name: weight.detach().contiguous() for name, weight in masters.items()}, folder / "masters.safetensors")
+    values = {name: weight.detach().contiguous() for name, weight in masters.items()}
+    save_tensors(values, folder / "masters.safetensors")
     moments = {
         f"{moment}/{name}": learner.optimizer.state[weight][moment]
         for name, weight in masters.items()
         if weight in learner.optimizer.state
         for moment in _MOMENTS
     }
-    save_file({**moments, **_random_states(learner.model.device)}, folder / "optimizer.safetensors")
+    save_tensors({**moments, **_random_states(learner.model.device)}, folder / "optimizer.safetensors")
     counters = {
         "updates": learner.updates,
         "skipped": learner.skipped,

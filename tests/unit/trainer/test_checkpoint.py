@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -143,18 +144,39 @@ def test_half_written_folders_are_ignored_and_removed_by_the_next_save(tmp_path:
     assert not (tmp_path / ".growing-step-000002").exists()
 
 
-@pytest.mark.parametrize("damage", ["lost", "short", "marker"])
-def test_a_damaged_copy_is_not_taken_for_a_checkpoint(tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["lost", "short", "changed", "marker", "odd marker"])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_and_that_is_said(tmp_path: Path, damage: str) -> None:
     checkpoint.save(tmp_path, 1, write_some)
     newer = checkpoint.save(tmp_path, 2, write_some)
+    spoil(newer, damage)
+    said: list[str] = []
+    assert checkpoint.newest(tmp_path, say=said.append) == tmp_path / "step-000001"
+    assert len(said) == 1
+    assert "step-000002 is damaged" in said[0]
+
+
+def test_where_every_checkpoint_is_damaged_training_does_not_begin_again_in_silence(tmp_path: Path) -> None:
+    for step, damage in ((1, "short"), (2, "changed")):
+        spoil(checkpoint.save(tmp_path, step, write_some), damage)
+    with pytest.raises(StoreError) as caught:
+        checkpoint.newest(tmp_path)
+    assert caught.value.code == "no_whole_checkpoint"
+    assert "step-000001" in caught.value.message
+    assert "step-000002" in caught.value.message
+
+
+def spoil(newer: Path, damage: str) -> None:
     match damage:
         case "lost":
             (newer / "inner" / "state.json").unlink()
         case "short":
             (newer / "weights.bin").write_bytes(b"wei")
+        case "changed":
+            (newer / "weights.bin").write_bytes(b"Weights")
         case "marker":
             (newer / checkpoint.DONE).write_text("{")
-    assert checkpoint.newest(tmp_path) == tmp_path / "step-000001"
+        case "odd marker":
+            (newer / checkpoint.DONE).write_text("[]")
 
 
 def test_a_write_that_fails_leaves_the_checkpoint_before_it(tmp_path: Path) -> None:
@@ -176,9 +198,19 @@ def test_saving_a_step_again_replaces_it(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "step-000001").iterdir()) == ["done.json", "other"]
 
 
-def test_the_marker_lists_every_file_with_its_size(tmp_path: Path) -> None:
+def test_the_marker_lists_every_file_with_its_size_and_checksum(tmp_path: Path) -> None:
     done = json.loads((checkpoint.save(tmp_path, 3, write_some) / checkpoint.DONE).read_text())
-    assert done == {"step": 3, "files": {"inner/state.json": 2, "weights.bin": 7}}
+    files = {"inner/state.json": b"{}", "weights.bin": b"weights"}
+    facts = {name: {"bytes": len(data), "crc32": zlib.crc32(data)} for name, data in files.items()}
+    assert done == {"step": 3, "files": facts}
+
+
+def test_a_checkpoint_of_before_checksums_is_still_one(tmp_path: Path) -> None:
+    saved = checkpoint.save(tmp_path, 3, write_some)
+    (saved / checkpoint.DONE).write_text(json.dumps({"step": 3, "files": {"inner/state.json": 2, "weights.bin": 7}}))
+    assert checkpoint.newest(tmp_path) == saved
+    (saved / "weights.bin").write_bytes(b"wei")
+    assert "weights.bin" in checkpoint.damage(saved)
 
 
 def test_there_is_nothing_newest_where_there_is_no_folder(tmp_path: Path) -> None:
