@@ -12,6 +12,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,10 @@ async def _examine(stage: Stage) -> Finding:
     wrong += first_test.mutants(run.outputs, read_task_files(stage.task).under("tests"))
     words = stage.task.spec.instruction + "\n".join(inputs)
     good = list(right.variants(run.outputs, run.before, read_wording(stage.task.spec.instruction), words))
-    with tempfile.TemporaryDirectory(prefix="envsdk-mutants-") as folder:
-        wrong += await _oracle_slips(stage, run, Path(folder))
+    with ExitStack() as closing:
+        if stage.has_box:
+            folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="envsdk-mutants-"))
+            wrong += await _oracle_slips(stage, run, Path(folder))
         played = Played(*await asyncio.gather(_play(stage, wrong, run), _play(stage, good, run), _play_replies(stage)))
     spec = stage.task.spec.verifier
     slips = [mutant for mutant, verdict in played.wrong if mutant.weight == "fine" and is_full(verdict, spec)]
@@ -144,7 +147,7 @@ def _code_slips(run: OracleRun) -> Iterator[Mutant]:
 async def _oracle_slips(stage: Stage, run: OracleRun, folder: Path) -> list[Mutant]:
     """The oracle's own script with a slip, where what it leaves is then different. Raises `SandboxError`."""
     script = stage.read_file(f"solution/{SOLVE}")
-    if not stage.has_box or script is None:
+    if script is None:
         return []
     made = []
     for number, (what, other) in enumerate(shell_code.slips(script.decode("utf-8", "replace"))):

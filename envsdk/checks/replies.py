@@ -40,6 +40,8 @@ def supplied(task_root: Path) -> Iterator[Reply]:
 
 async def play_reply(stage: Stage, reply: Reply) -> Verdict:
     """What the verifier says of a supplied answer, given in the oracle's place. Raises `SandboxError`."""
+    if not stage.has_box and reply.path.suffix == ".txt":
+        return await stage.play(Scene(files={stage.answer_path: reply.path.read_bytes()}))
     with tempfile.TemporaryDirectory(prefix="envsdk-reply-") as name:
         folder = Path(name) / "solution"
         if (stage.task.root / "solution").is_dir():

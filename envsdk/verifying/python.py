@@ -51,7 +51,10 @@ async def verify_python(
     tests = task.root / "tests"
     try:
         file = str(Path(module).relative_to("tests"))
-        worker = await asyncio.to_thread(WORKERS.get, _content(task), tests, file, surroundings)
+        content = _content(task)
+        worker = WORKERS.warm(content, file, surroundings)
+        if worker is None:
+            worker = await asyncio.to_thread(WORKERS.get, content, tests, file, surroundings)
     except VerifierError as error:
         evidence = VerifierEvidence(error_code=error.code, message=str(error))
         return Verdict("error", code=error.code, evidence=evidence, facts={"code": error.code})

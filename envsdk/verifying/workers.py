@@ -29,7 +29,8 @@ from envsdk.verifying.surroundings import PLAIN, Surroundings
 
 MAX_WORKERS = 32
 _ZYGOTE = Path(__file__).with_name("zygote.py")
-_STATE = Path(__file__).parents[1] / "authoring" / "state.py"
+_AUTHORING = Path(__file__).parents[1] / "authoring"
+_BESIDE = (_ZYGOTE, _AUTHORING / "state.py", _AUTHORING / "runner.py")
 
 
 class Worker:
@@ -39,7 +40,7 @@ class Worker:
         self._folder = Path(tempfile.mkdtemp(prefix="envsdk-verifier-"))
         self._tests = self._folder / "tests"
         shutil.copytree(tests, self._tests, symlinks=True)
-        for source in (_ZYGOTE, _STATE):
+        for source in _BESIDE:
             shutil.copy(source, self._folder)
         # Not -I, which is -E too: the hash seed is a variable. The plain environment below has no other of Python's.
         program = [sys.executable, "-s", "-P", str(self._folder / "zygote.py"), str(self._tests), module_file]
@@ -135,6 +136,15 @@ class Workers:
     def __init__(self) -> None:
         self._workers: OrderedDict[tuple[str, str, Surroundings], Worker] = OrderedDict()
         self._lock = threading.Lock()
+
+    def warm(self, key: str, module_file: str, surroundings: Surroundings = PLAIN) -> Worker | None:
+        """The warm worker of a verifier, if there is one: nothing is waited for."""
+        with self._lock:
+            worker = self._workers.get((key, module_file, surroundings))
+            if worker is None or not worker.alive:
+                return None
+            self._workers.move_to_end((key, module_file, surroundings))
+            return worker
 
     def get(self, key: str, tests: Path, module_file: str, surroundings: Surroundings = PLAIN) -> Worker:
         """The warm worker of a verifier, or a new one.

@@ -172,3 +172,49 @@ async def test_in_its_box_it_sees_neither_the_network_nor_files_of_the_machine(t
     verdict = await judged(tmp_path / "task", source)
     assert verdict.reward == 1.0, verdict.evidence
     assert "bubblewrap" in verdict.evidence.message
+
+
+AUTHORED = """
+import sys
+
+from envsdk import ContainerSpec, verifier
+
+{head}
+
+
+@verifier
+def judge(answer: str) -> float:
+    loaded = [name for name in sys.modules if name.startswith("pydantic")]
+    return {{"reward": float(answer == "5"), "small": not loaded}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("head", "small"),
+    [("BOX = ContainerSpec(workdir='/app')", 1.0), ("PLACE = ContainerSpec(workdir='/app').workdir + '/x'", 0.0)],
+    ids=["declares", "computes with what is declared"],
+)
+async def test_a_task_that_was_written_out_meets_the_installed_package_only_where_it_needs_it(
+    tmp_path: Path, head: str, small: float
+) -> None:
+    task = text_task(tmp_path, source=AUTHORED.format(head=head))
+    (tmp_path / "tests/run_verifier.py").write_text("")
+    verdict = await verify(task, EndState(answer=b"5"), None)
+    assert verdict.rewards == {"reward": 1.0, "small": small}
+
+
+async def test_a_run_finds_an_empty_folder_of_its_own_that_nobody_can_guess_and_that_is_gone_afterwards(
+    tmp_path: Path,
+) -> None:
+    source = (
+        "import os; names = os.listdir('.'); open('left', 'w').close(); raise SystemExit(repr((os.getcwd(), names)))"
+    )
+    said = []
+    for _ in range(2):
+        verdict = await judged(tmp_path, source)
+        said.append(verdict.evidence.message)
+        assert "/verify-" in verdict.evidence.message
+        assert ", [])" in verdict.evidence.message
+    assert said[0] != said[1]
+    again = await judged(tmp_path, "import os; return len(os.listdir('.'))")
+    assert again.reward == 0.0

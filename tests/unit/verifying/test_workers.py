@@ -108,3 +108,12 @@ def test_a_tool_that_is_there_and_does_not_work_is_not_used(monkeypatch: pytest.
         assert isolation.wrap(["python"], tmp_path)[1] == "unshare"
     finally:
         isolation.isolation.cache_clear()
+
+
+def test_a_warm_worker_is_found_without_waiting_and_a_dead_one_is_not(tmp_path: Path, pool: Workers) -> None:
+    folder = verifier_in(tmp_path / "tests")
+    assert pool.warm("key", "verifier.py") is None
+    worker = pool.get("key", folder, "verifier.py")
+    assert pool.warm("key", "verifier.py") is worker
+    worker.close()
+    assert pool.warm("key", "verifier.py") is None
