@@ -29,13 +29,20 @@ SIDES = {
     "machinery": "Of the machinery: excluded, dispatched again",
     "undecided": "Undecided: excluded, listed, not dispatched again",
 }
+SAID = {
+    "graded": "graded",
+    "in_gradient": "in the gradient",
+    "in_baseline": "in the baseline",
+    "redispatch": "dispatched again",
+    "counts_in_eval": "counts in evaluation",
+}
 MARK = {True: "yes", False: "no"}
 
 
 def page() -> str:
     """The whole page."""
     table = outcome_table()
-    parts = [HEAD, _consequences(), _exception()]
+    parts = [HEAD, _consequences(), _exceptions()]
     for side, title in SIDES.items():
         rows = [
             (f"`{name}`", cause.sentence, cause.action) for name, cause in table.causes.items() if cause.side == side
@@ -54,20 +61,21 @@ def page() -> str:
 
 
 def _consequences() -> str:
-    names = ("graded", "in_gradient", "in_baseline", "redispatch", "counts_in_eval")
     rows = [
-        (f"`{name}`", *(MARK[getattr(consequence, field)] for field in names))
+        (f"`{name}`", *(MARK[getattr(consequence, field)] for field in SAID))
         for name, consequence in outcome_table().classes.items()
     ]
-    head = ("class", "graded", "in the gradient", "in the baseline", "dispatched again", "counts in evaluation")
-    return _table(head, rows)
+    return _table(("class", *SAID.values()), rows)
 
 
-def _exception() -> str:
-    return (
-        "\nOne exception: with cause `tokens_lost` the class is by reward and it counts in evaluation, but it is in"
-        "\nneither gradient nor baseline.\n"
-    )
+def _exceptions() -> str:
+    causes = outcome_table().causes.items()
+    rows = [
+        (f"`{name}`", ", ".join(f"{SAID[flag]}: {MARK[value]}" for flag, value in cause.flags.items()))
+        for name, cause in causes
+        if cause.flags
+    ]
+    return f"\nA cause may differ from its class:\n\n{_table(('cause', 'what differs'), rows)}"
 
 
 def _end(rule: Rule) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ from envsdk.frozen import Frozen
 from envsdk.spec.model import Task
 from trainer.group import CompleteGroup, Draw, EndedMember
 
+_CLOSED = {"given_up", "cancelled"}
+"""Causes of what a run ended itself; ``cancelled`` in ledgers from before ``given_up`` was told apart."""
+
 
 class GroupState(Frozen):
     """A group in a checkpoint; its records stay in the ledger. ``episodes``: empty for one in flight."""
@@ -147,7 +150,7 @@ def recover(state: LoopState, records: Iterable[EpisodeRecord], tasks: Mapping[s
         if closed or record.episode_id in pooled:
             continue
         refilled[record.group_id] += record.outcome.redispatch
-        if record.outcome.redispatch or record.outcome.cause == "cancelled":
+        if record.outcome.redispatch or record.outcome.cause in _CLOSED:
             continue
         if (record.weight_version_newest or 0) > state.version:
             undone += 1

@@ -84,10 +84,9 @@ def _outcome(table: Table, facts: Facts, cause: str, reward: float | None) -> Ou
         outcome_class, reward = "unknown", None
     else:
         outcome_class = "model_success" if reward >= facts.pass_mark else "model_failure"
-    consequence = table.classes[outcome_class]
-    trainable = True
-    if consequence.graded and facts.tokens.complete is False:
-        cause, trainable = "tokens_lost", False
+    if table.consequence(outcome_class, cause).graded and facts.tokens.complete is False:
+        cause = "tokens_lost"
+    consequence = table.consequence(outcome_class, cause)
     from_verifier = reward is not None and reward == facts.verifier.reward
     return Outcome(
         outcome_class=outcome_class,
@@ -95,8 +94,8 @@ def _outcome(table: Table, facts: Facts, cause: str, reward: float | None) -> Ou
         reward=None if reward is None else reward + 0.0,
         rewards=facts.verifier.rewards if from_verifier else {},
         graded=consequence.graded,
-        in_gradient=consequence.in_gradient and trainable,
-        in_baseline=consequence.in_baseline and trainable,
+        in_gradient=consequence.in_gradient,
+        in_baseline=consequence.in_baseline,
         redispatch=consequence.redispatch,
         counts_in_eval=consequence.counts_in_eval,
     )

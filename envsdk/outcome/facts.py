@@ -182,10 +182,11 @@ class ControlFact(_Record):
 
 
 class Facts(_Record):
-    """All that was observed about one end."""
+    """All that was observed about one end. ``cancelled_by``: ``scheduler``, or ``restart`` after its run was killed."""
 
     phase: str | None = None
     ended_by: str | None = None
+    cancelled_by: str | None = None
     exception: ExceptionFact | None = None
     command: CommandFact = CommandFact()
     sandbox: SandboxFact = SandboxFact()

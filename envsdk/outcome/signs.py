@@ -74,6 +74,12 @@ def killed_by_operator(facts: Facts) -> bool:
 
 
 @sign
+def given_up(facts: Facts) -> bool:
+    """Its own scheduler cancelled it, or closed it after its run was killed."""
+    return facts.cancelled_by in {"scheduler", "restart"}
+
+
+@sign
 def killed_by_harness(facts: Facts) -> bool:
     """The harness itself sent the kill."""
     return facts.kill.by == "harness"

@@ -31,11 +31,25 @@ class Consequence(Frozen):
 
 
 class Cause(Frozen):
-    """One cause: whose it is, what it says, what a person does about it."""
+    """One cause: whose it is, what it says, what a person does about it.
+
+    A flag that is given stands in place of the class's.
+    """
 
     side: Side
     sentence: str
     action: str
+    graded: bool | None = None
+    in_gradient: bool | None = None
+    in_baseline: bool | None = None
+    redispatch: bool | None = None
+    counts_in_eval: bool | None = None
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """Those in which it differs from its class."""
+        given = {name: getattr(self, name) for name in Consequence.model_fields}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 class Rule(Frozen):
@@ -66,6 +80,10 @@ class Table(Frozen):
     causes: dict[str, Cause]
     ends: tuple[Rule, ...]
     grades: tuple[Rule, ...]
+
+    def consequence(self, outcome_class: str, cause: str) -> Consequence:
+        """What follows from an outcome: its class's flags, and its cause's own over them."""
+        return self.classes[outcome_class].model_copy(update=self.causes[cause].flags)
 
     @model_validator(mode="after")
     def _names_exist(self) -> Table:

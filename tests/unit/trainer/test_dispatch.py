@@ -202,7 +202,7 @@ async def test_every_end_says_whose_episode_it_was(tmp_path: Path) -> None:
     async with run.serving():
         await run.step(1)
     records = list(run.ledger.records())
-    assert {"network", "cancelled", "finished"} <= {record.outcome.cause for record in records}
+    assert {"network", "given_up", "finished"} <= {record.outcome.cause for record in records}
     assert all(record.policy == FAKE_POLICY for record in records)
 
 
@@ -305,7 +305,7 @@ async def test_doomed_groups_are_cancelled_and_their_episodes_end_once(tmp_path:
     ends = Counter(record.episode_id for record in run.ledger.records())
     assert set(ends.values()) == {1}
     assert run.ledger.open == {}
-    assert run.ledger.causes["cancelled"] >= 2
+    assert run.ledger.causes["given_up"] >= 2
 
 
 async def test_a_cancel_of_our_own_is_not_dispatched_again(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from envsdk.outcome.reclassify import reclassify_row
 from tests.fakes.episodes import ENGINE_500, FAKE_POLICY, make_draw, make_group, make_record, scored
 from trainer.endings import abandoned, cancelled, crashed, given_up
 from trainer.group import CompleteGroup, EndedMember, Member, signal
+
+CANCELLED = {"phase": "agent", "ended_by": "cancel"}
 
 
 def group_of(*records, version: int = 5) -> CompleteGroup:
@@ -65,7 +68,7 @@ def test_ids_tell_group_place_and_attempt() -> None:
 
 def test_a_cancel_of_ours_is_closed_and_never_tried_again() -> None:
     made = cancelled(Member(make_draw(), 1, 2), policy=FAKE_POLICY)
-    assert (made.outcome.cause, made.outcome.redispatch, made.attempt) == ("cancelled", False, 2)
+    assert (made.outcome.cause, made.outcome.redispatch, made.attempt) == ("given_up", False, 2)
     assert not made.outcome.in_gradient
 
 
@@ -76,11 +79,22 @@ def test_a_crash_of_the_machinery_is_tried_again_and_says_what_it_was() -> None:
     assert made.facts["exception"] == {"kind": "KeyError", "note": "'tool'"}
 
 
-def test_giving_up_an_episode_changes_nothing_but_that_it_is_not_tried_again() -> None:
-    before = record(0, ENGINE_500)
+@pytest.mark.parametrize("facts", [ENGINE_500, scored(0.0), scored(1.0)])
+def test_an_episode_that_had_ended_when_its_group_was_given_up_stays_as_it_is(facts: dict) -> None:
+    assert given_up(record(0, facts)) == record(0, facts)
+
+
+@pytest.mark.parametrize("phase", ["acquire", "setup", "agent", "verify"])
+def test_an_episode_that_was_cancelled_with_its_group_is_closed_in_any_phase(phase: str) -> None:
+    before = record(0, {"phase": phase, "ended_by": "cancel"})
     after = given_up(before)
-    assert not after.outcome.redispatch
-    assert after.model_copy(update={"outcome": before.outcome}) == before
+    assert (before.outcome.cause, before.outcome.redispatch) == ("cancelled", True)
+    assert (after.outcome.cause, after.outcome.redispatch) == ("given_up", False)
+
+
+def test_the_table_applied_again_to_what_we_closed_says_the_same() -> None:
+    closed = [cancelled(Member(make_draw(), 1, 2), policy=FAKE_POLICY), given_up(record(0, CANCELLED))]
+    assert [reclassify_row(made.model_dump(mode="json"))[1] for made in closed] == [None, None]
 
 
 def test_what_a_killed_run_left_is_closed_under_its_own_id() -> None:
@@ -95,4 +109,4 @@ def test_what_a_killed_run_left_is_closed_under_its_own_id() -> None:
         "verifier_digest": "b" * 64,
     }
     made = abandoned(row, policy=FAKE_POLICY)
-    assert (made.episode_id, made.outcome.cause, made.family) == ("g000001-0.0", "cancelled", "f")
+    assert (made.episode_id, made.outcome.cause, made.family) == ("g000001-0.0", "given_up", "f")

@@ -95,7 +95,7 @@ def test_after_a_kill_anywhere_closing_what_was_open_makes_starts_equal_ends(tmp
         ledger.end(make_record(member(*pair), scored(1.0)))
     closed = Ledger(folder).close_abandoned(partial(abandoned, policy=FAKE_POLICY))
     assert {record.episode_id for record in closed} == {member(*pair).episode_id for pair in episodes[ended:]}
-    assert all(record.outcome.cause == "cancelled" and not record.outcome.redispatch for record in closed)
+    assert all(record.outcome.cause == "given_up" and not record.outcome.redispatch for record in closed)
     assert Ledger(folder).open == {}
     assert Ledger(folder).ended == len(episodes)
 
