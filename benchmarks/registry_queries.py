@@ -1,7 +1,7 @@
 """Queries of a registry that `benchmarks.large_registry` filled: database time, the whole call, free words, the page.
 
 Ours and the best hand-written SQL take turns on one driver's cursor, values bound in both, so that what else the
-machine does hits both. All is wall-clock time.
+machine does hits both. All is wall-clock time; the whole call's CPU time stands beside it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ _WORDS = {
     "a word of 1 in 10": "common7",
     "a word of 1 in 10, with a tag on 1 %": "common7 tag:unusual",
 }
-_PAGES = {"/tasks": "first page", "/tasks?q=status%3Alearnable+tag%3Acommon": "page of a query"}
+_PAGES = {
+    "/tasks": "first page",
+    "/tasks?q=status%3Alearnable+tag%3Acommon": "page of a query",
+    "/policies": "list of policies",
+}
 _PAGE_BARS_MS = {1_000_000: 150, 10_000: 60}
 
 
@@ -58,9 +62,11 @@ def words(registry: LocalRegistry, label: str, repeats: int = 100) -> Iterator[R
 
 
 def _whole_call(registry: LocalRegistry, figure: str, q: str, repeats: int, *, bar_ms: float | None) -> Row:
+    began = time.process_time()
     p50, p95 = np.percentile(_times(lambda: registry.query(q), repeats), [50, 95])
+    cpu_ms = 1_000 * (time.process_time() - began) / (repeats + _WARM)
     bar, met = ("(no bar)", True) if bar_ms is None else (f"p95 <= {bar_ms:g} ms", bool(p95 <= bar_ms))
-    return Row(figure, f"p50 {p50:.2f} ms, p95 {p95:.2f} ms", bar, met)
+    return Row(figure, f"p50 {p50:.2f} ms, p95 {p95:.2f} ms; {cpu_ms:.2f} ms of CPU in this process", bar, met)
 
 
 def pages(registry: LocalRegistry, label: str, repeats: int = 100) -> Iterator[Row]:
@@ -75,7 +81,8 @@ def pages(registry: LocalRegistry, label: str, repeats: int = 100) -> Iterator[R
                 assert client.get(path).status_code == 200
 
             p50, p95 = np.percentile(_times(get, repeats), [50, 95])
-            bar, met = ("(no bar)", True) if bar_ms is None else (f"p95 <= {bar_ms} ms", bool(p95 <= bar_ms))
+            barred = bar_ms is not None and path.startswith("/tasks")
+            bar, met = (f"p95 <= {bar_ms} ms", bool(p95 <= bar_ms)) if barred else ("(no bar)", True)
             yield Row(f"{label}: {name} of {tasks:,} tasks", f"p50 {p50:.1f} ms, p95 {p95:.1f} ms", bar, met)
 
 
@@ -128,7 +135,11 @@ def _in_turns(one: Callable[[], Any], other: Callable[[], Any], repeats: int) ->
     return first, second
 
 
-def _times(call: Callable[[], Any], repeats: int, *, warm: int = 3) -> list[float]:
+_WARM = 3
+"""Calls before the clock starts."""
+
+
+def _times(call: Callable[[], Any], repeats: int, *, warm: int = _WARM) -> list[float]:
     for _ in range(warm):
         call()
     found = []
