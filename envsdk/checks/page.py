@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from html import escape
 
+from envsdk.checks.evidence import Part, parts
 from envsdk.checks.render import MARKS
 from envsdk.checks.report import CheckReport, CheckResult
 
@@ -17,12 +17,15 @@ table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; padding: .3rem .6rem; vertical-align: top; }
 tr { border-top: 1px solid var(--line); }
 code, pre { font: .85rem/1.4 ui-monospace, monospace; }
+details p, details ul { margin: .2rem 0; } details { margin-top: .3rem; }
 pre { overflow-x: auto; background: #8881; padding: .6rem; margin: .3rem 0; white-space: pre-wrap; }
 .fail { color: #c22; } .pass { color: #181; } .error, .incomplete { color: #a60; } .skipped { opacity: .65; }
 @media (prefers-color-scheme: dark) {
   .fail { color: #f77; } .pass { color: #6d6; } .error, .incomplete { color: #fb5; }
 }
+@media (max-width: 40rem) { td, th { padding: .3rem .2rem; } td:last-child, th:last-child { display: none; } }
 """
+_LINES = 30
 
 
 def page(reports: Iterable[CheckReport]) -> str:
@@ -52,13 +55,30 @@ def _task(report: CheckReport) -> str:
 
 
 def _check(result: CheckResult) -> str:
-    fix = f"<p>Fix: {escape(result.fix)}</p>" if result.fix else ""
-    shown = json.dumps(result.evidence, indent=2, ensure_ascii=False).replace("\\n", "\n")
-    is_open = " open" if result.outcome == "fail" else ""
-    block = f"<details{is_open}><summary>evidence</summary><pre>{escape(shown)}</pre></details>"
-    evidence = block if result.evidence else ""
+    fix = f'<p class="fix">Fix: {escape(result.fix)}</p>' if result.fix else ""
+    is_open = " open" if result.outcome in {"fail", "error"} else ""
+    shown = "".join(map(_part, parts(result.evidence)))
+    evidence = f"<details{is_open}><summary>evidence</summary>{shown}</details>" if shown else ""
     return (
         f'<tr><th scope="row"><code>{escape(result.check)}</code></th>'
         f'<td class="{result.outcome}">{MARKS[result.outcome]} {result.outcome}</td>'
         f"<td>{escape(result.why)}{fix}{evidence}</td><td>{result.seconds:.2f}</td></tr>"
     )
+
+
+def _part(part: Part) -> str:
+    name = f"<b>{escape(part.name)}</b>"
+    if part.kind == "fact":
+        return f"<p>{name}: <code>{escape(part.lines[0])}</code></p>"
+    if part.kind == "rows":
+        items = "".join(f"<li>{escape(line)}</li>" for line in part.lines)
+        return f"<p>{name}</p><ul>{items}</ul>"
+    lines = part.lines[:_LINES]
+    marked = [_diff_line(line) for line in lines] if part.kind == "diff" else list(map(escape, lines))
+    more = f"\n... {len(part.lines) - _LINES} lines more" if len(part.lines) > _LINES else ""
+    return f"<p>{name}</p><pre>{chr(10).join(marked)}{more}</pre>"
+
+
+def _diff_line(line: str) -> str:
+    kind = {"+": "pass", "-": "fail"}.get(line[:1], "")
+    return f'<span class="{kind}">{escape(line)}</span>' if kind else escape(line)

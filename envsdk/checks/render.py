@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 
+from envsdk.checks.evidence import Part, parts
 from envsdk.checks.report import CheckReport, CheckResult
 
 MARKS = {"pass": "✔", "fail": "✘", "error": "?", "skipped": "·", "incomplete": "?"}
-_EVIDENCE_LINES = 14
+_EVIDENCE_LINES = 16
+_LEAST_LINES = 4
 
 
 def rerun_line(where: str, check: str) -> str:
@@ -46,19 +47,25 @@ def details(result: CheckResult, where: str) -> Iterator[str]:
 
 
 def evidence_lines(result: CheckResult, *, limit: int = _EVIDENCE_LINES) -> list[str]:
-    """Evidence as at most ``limit`` lines."""
-    found: list[str] = []
-    for key, value in result.evidence.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            found += [f"{key}: {_row(row)}" for row in value]
-            found += [f"    {line}" for line in str(value[0].get("diff", "")).splitlines()]
-        elif isinstance(value, str) and "\n" in value:
-            found += [f"{key}: {line}" for line in value.splitlines()]
-        elif value != []:
-            found.append(f"{key}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
-    more = [f"... {len(found) - limit} lines more with --json"] if len(found) > limit else []
-    return found[:limit] + more
+    """Evidence as at most ``limit`` lines, and one that says how many there are more; each part gets its share."""
+    found = list(parts(result.evidence))
+    long = sum(part.kind != "fact" for part in found)
+    share = max(_LEAST_LINES, (limit - (len(found) - long)) // max(1, long))
+    shown: list[str] = []
+    for part in found:
+        shown += _lines_of(part, share)
+    cut = shown[:limit]
+    left = len(shown) - len(cut) + sum(max(0, len(part.lines) - share) for part in found if part.kind != "fact")
+    return [*cut, f"... {left} lines more with --json"] if left else cut
 
 
-def _row(row: dict[str, object]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in row.items() if key != "diff" and value not in {"", 0})
+def _lines_of(part: Part, share: int) -> Iterator[str]:
+    if part.kind == "fact":
+        yield f"{part.name}: {part.lines[0]}"
+        return
+    if part.kind == "rows" and len(part.lines) == 1:
+        yield f"{part.name}: {part.lines[0]}"
+        return
+    if part.kind != "diff":
+        yield f"{part.name}:"
+    yield from (f"    {line}" for line in part.lines[:share])
