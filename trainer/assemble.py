@@ -37,6 +37,7 @@ from trainer.look_ahead import LookAhead
 from trainer.model_folder import origin
 from trainer.models import resolve_model
 from trainer.parts import Parts
+from trainer.placement import Placement, place, visible_gpus
 from trainer.pool import Pool
 from trainer.probe import PROBE_TEXTS, Probe
 from trainer.recovery import LoopState, beginning, recover
@@ -67,8 +68,8 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         run.update(task_set=name, task_set_digest=digest)
         tasks = await asyncio.to_thread(task_set.fetch, registry, pairs, run.path / TASKS)
         say(f"{len(tasks)} tasks, pinned as {name}")
-        config = implied(config, tasks)
-        config = config.model_copy(update={"learner": config.learner.for_replies(_longest_replies(config, tasks))})
+        placement = await asyncio.to_thread(_placement, config)
+        config = implied(config, tasks, placement)
         provider = open_provider(config.sandbox or None)
         closing.push_async_callback(provider.close)
         say(f"sandboxes: {provider.name}")
@@ -77,16 +78,9 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         learner = LearnerThread(activity, dtype=config.engine.dtype, say=say)
         closing.callback(learner.close)
         say("starting the engine and the learner (on a CPU some tens of seconds)")
-        starting = asyncio.gather(
-            start_policy(
-                model_dir,
-                engine=config.engine,
-                sampling=Sampling(temperature=config.learner.temperature),
-                watcher=activity,
-            ),
-            learner.start(partial(_make_learner, model_dir, config)),
+        policy = await told(
+            _started(config, model_dir, learner, activity=activity, placement=placement), say, lambda: "still starting"
         )
-        policy, _ = await told(starting, say, lambda: "still starting")
         say("engine and learner are up")
         closing.push_async_callback(policy.close)
         needs = await build_images(tasks, ConversationAgent(policy), provider, say=say)
@@ -119,6 +113,37 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         closing.push_async_callback(_cancelled, asyncio.create_task(warming, name="warm boxes"))
         await start_parts(parts, tasks)
         yield parts
+
+
+def _placement(config: TrainConfig) -> Placement:
+    engine, learner = config.engine, config.learner
+    return place(visible_gpus(), learner=learner.device, replicas=engine.replicas, per_replica=engine.tensor_parallel)
+
+
+async def _started(
+    config: TrainConfig, model_dir: Path, learner: LearnerThread, *, activity: Activity, placement: Placement
+) -> TokenPolicy:
+    """Engines and learner, at once, or on a GPU that they share one after the other, engines first."""
+    engines = asyncio.create_task(
+        start_policy(
+            model_dir,
+            engine=config.engine,
+            sampling=Sampling(temperature=config.learner.temperature),
+            watcher=activity,
+            gpus=placement.replicas,
+        )
+    )
+    try:
+        if placement.shared:
+            await engines
+        await learner.start(partial(_make_learner, model_dir, config))
+        return await engines
+    except BaseException:  # an interrupt too: nobody else knows of the engines yet
+        engines.cancel()
+        for policy in await asyncio.gather(engines, return_exceptions=True):
+            if isinstance(policy, TokenPolicy):
+                await policy.close()
+        raise
 
 
 def _rooms(
@@ -236,12 +261,6 @@ def _episode_runner(
             activity.ended(member.episode_id)
 
     return run
-
-
-def _longest_replies(config: TrainConfig, tasks: Sequence[Task]) -> int:
-    """Tokens that an episode of any of the tasks may generate in all its turns."""
-    budgets = [task.spec.budget for task in tasks]
-    return min(config.engine.max_model_len, max(min(b.turns * b.reply_tokens, b.episode_tokens) for b in budgets))
 
 
 def _make_learner(model_dir: Path, config: TrainConfig) -> Learner:

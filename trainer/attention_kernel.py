@@ -47,8 +47,8 @@ def attend(q_SHTD: Tensor, k_SGKD: Tensor, v_SGKD: Tensor, *, mask: Tensor | Non
 def repeats_heads(device: str, dtype: torch.dtype, *, masked: bool) -> bool:
     """Whether key heads are repeated for the query heads that share them: no fused kernel would take them as they are.
 
-    Source: torch's documentation of ``scaled_dot_product_attention``: of the fused kernels on CUDA flash attention alone
-    takes shared heads, and it takes no mask and no float32.
+    Source: torch's documentation of ``scaled_dot_product_attention``: of the fused kernels on CUDA, flash attention
+    alone takes shared heads, and it takes no mask and no float32.
     """
     return device == "cuda" and (masked or dtype not in {torch.float16, torch.bfloat16})
 

@@ -20,7 +20,7 @@ from envsdk.errors import SpecError, UsageError
 from envsdk.frozen import Frozen
 from envsdk.suggest import did_you_mean
 from trainer.batch_config import BatchConfig
-from trainer.engines.vllm_engine import EngineOptions
+from trainer.engines.options import EngineOptions
 from trainer.learner_config import LearnerConfig
 from trainer.loss.preset import preset
 

@@ -78,7 +78,7 @@ class LearnerConfig(Frozen):
         max_skipped: updates in a row that a non-finite gradient may cost before the run stops.
         deterministic: only deterministic kernels; on the CPU bit for bit the same at the same number of threads.
         threads: of torch; 0 leaves torch's own choice.
-        device: ``auto`` is the GPU where there is one.
+        device: ``cpu``, ``cuda`` or ``cuda:N``; ``auto`` is the first GPU where there is one.
         seed: of torch; `None` for the run's, or 0 without a run.
     """
 
@@ -101,7 +101,7 @@ class LearnerConfig(Frozen):
     max_skipped: int = Field(default=3, ge=1)
     deterministic: bool = False
     threads: int = Field(default=0, ge=0)
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda(:[0-9]+)?)$")
     seed: int | None = None
 
     @model_validator(mode="before")

@@ -93,7 +93,7 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: Path) -> FakeEnds:
     """Replace engine, learner, sandboxes and the model's folder; a new engine and learner for every attempt."""
     ends = FakeEnds()
 
-    async def start_policy(model_dir, *, engine, sampling, watcher):
+    async def start_policy(model_dir, *, engine, sampling, watcher, gpus):
         ends.engine = FakeEngine(reply=every_other_passes, max_model_len=4096, version=ends.version)
         return fake_policy(ends.engine, sampling=sampling, watcher=watcher)
 

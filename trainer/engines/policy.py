@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from envsdk.episode.record import PolicyId
 from envsdk.policy import Session
+from trainer.engines.base import Engine
 from trainer.engines.chat import ChatTokens
+from trainer.engines.environment import threads_of
+from trainer.engines.options import EngineOptions
 from trainer.engines.rotation import Rotation
 from trainer.engines.token_policy import Sampling, TokenPolicy, Watcher
-from trainer.engines.vllm_engine import EngineOptions, VllmEngine
+from trainer.engines.vllm_engine import VllmEngine
 from trainer.model_folder import origin
 from trainer.models import resolve_model
+from trainer.placement import place, sharing, visible_gpus
 
 Progress = Callable[[str], None]
+
+
+class StartEngine(Protocol):
+    """Starts one replica, as `VllmEngine.start` does."""
+
+    async def __call__(
+        self, model_dir: Path, options: EngineOptions, *, name: str, version: int, gpus: tuple[int, ...]
+    ) -> Engine: ...
 
 
 async def start_policy(
@@ -26,20 +38,59 @@ async def start_policy(
     engine: EngineOptions,
     sampling: Sampling,
     watcher: Watcher | None = None,
+    gpus: Sequence[tuple[int, ...]] = (),
 ) -> TokenPolicy:
-    """Start a replica of the model in ``model_dir`` and return the policy over it; 20-60 s.
+    """Start the replicas of the model in ``model_dir`` and return the policy over them; 20-60 s each.
+
+    Args:
+        model_dir: of the model.
+        engine: of every replica.
+        sampling: of every turn.
+        watcher: hears what sessions wait for.
+        gpus: of each replica, as `trainer.placement` gives them; empty for vLLM's own choice.
 
     Raises:
-        PrerequisiteError, EngineError: as `VllmEngine.start`.
+        PrerequisiteError, EngineError: as `VllmEngine.start`; those that had started are closed.
     """
-    replica = await VllmEngine.start(model_dir, engine, version=origin(model_dir)[1])
     return TokenPolicy(
-        Rotation([replica]),
+        Rotation(await start_replicas(model_dir, engine, gpus=gpus)),
         ChatTokens(load_tokenizer(model_dir)),
         identity=policy_id(model_dir, engine=engine, sampling=sampling),
         sampling=sampling,
         watcher=watcher,
     )
+
+
+async def start_replicas(
+    model_dir: Path,
+    engine: EngineOptions,
+    *,
+    gpus: Sequence[tuple[int, ...]] = (),
+    start: StartEngine = VllmEngine.start,
+) -> list[Engine]:
+    """The replicas, named by number: all, or none where one did not start.
+
+    One after the other: a replica on a CPU reads its threads from this process's environment, and those that share a
+    GPU measure what is free of it.
+    """
+    started: list[Engine] = []
+    try:
+        for number in range(engine.replicas):
+            threads = engine.threads or threads_of(number, engine.replicas)
+            started.append(
+                await start(
+                    model_dir,
+                    engine.model_copy(update={"threads": threads}),
+                    name=str(number),
+                    version=origin(model_dir)[1],
+                    gpus=gpus[number] if gpus else (),
+                )
+            )
+    except BaseException:  # an interrupt too: what runs without an owner would go on running
+        for replica in started:
+            await replica.close()
+        raise
+    return started
 
 
 def open_policy(rest: str, **options: Any) -> LazyPolicy:
@@ -72,7 +123,16 @@ class LazyPolicy:
     async def begin(self, *, session_id: str, group_id: str = "", seed: int | None = None) -> Session:
         async with self._lock:
             if self._started is None:
-                self._started = await start_policy(self._model_dir, engine=self._options, sampling=self._sampling)
+                engine = self._options
+                placed = place(
+                    visible_gpus(), learner=None, replicas=engine.replicas, per_replica=engine.tensor_parallel
+                )
+                self._started = await start_policy(
+                    self._model_dir,
+                    engine=sharing(engine, placed),
+                    sampling=self._sampling,
+                    gpus=placed.replicas,
+                )
         return await self._started.begin(session_id=session_id, group_id=group_id, seed=seed)
 
     async def close(self) -> None:

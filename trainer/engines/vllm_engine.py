@@ -2,7 +2,7 @@
 
 The engine's core runs in a process of its own that vLLM spawns; it ends when this one does. Promised: tokens, logprobs
 and version spans exactly as the engine reports them; a missing logprob or span is an `EngineError`, never a filler.
-Tested on a CPU; on a GPU the same calls are made with vLLM's own defaults for block size and compilation, untested.
+Tested on a CPU; on a GPU the same calls are made, with the settings of `trainer.engines.options` for one: untested.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from envsdk.episode.record import VersionSpan
 from envsdk.errors import EngineError, PrerequisiteError
-from envsdk.frozen import Frozen
 from trainer.engines.base import Generation, Request
 from trainer.engines.environment import prepare_environment
 from trainer.engines.launch import launched
+from trainer.engines.options import EngineOptions, arguments
 from trainer.engines.plugin import BACKEND
 from trainer.engines.sockets import keep_sockets_together
 
@@ -29,26 +27,6 @@ if TYPE_CHECKING:
     from vllm.outputs import CompletionOutput, RequestOutput
 
 _NEEDED = "this needs vLLM 0.32 or later, as `make setup` installs it"
-_CPU_BLOCK = 32  # tokens; the default of 128 lets short prompts share no prefix
-
-
-class EngineOptions(Frozen):
-    """How to start an engine.
-
-    Attributes:
-        kv_cache_gib: memory for the KV cache on a CPU; on a GPU vLLM's share of the device decides.
-        threads: CPU ids the engine computes on, comma separated; empty for all that this process may use.
-        seed: of what no request's own seed decides; `None` for the run's, or 0 without a run.
-        compile: let vLLM compile the model. On a CPU that costs 100 s of start for 1.2x: not on a short run.
-    """
-
-    max_model_len: int = Field(default=2048, ge=16)
-    max_concurrent: int = Field(default=64, ge=1)
-    kv_cache_gib: int = Field(default=2, ge=1)
-    threads: str = Field(default="", pattern=r"^([0-9]+([,-][0-9]+)*)?$")
-    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
-    compile: bool = False
-    seed: int | None = Field(default=None, ge=0, lt=1 << 32)
 
 
 class VllmEngine:
@@ -61,8 +39,23 @@ class VllmEngine:
         self._version = version
 
     @classmethod
-    async def start(cls, model_dir: Path, options: EngineOptions, *, name: str = "0", version: int = 0) -> VllmEngine:
+    async def start(
+        cls,
+        model_dir: Path,
+        options: EngineOptions,
+        *,
+        name: str = "0",
+        version: int = 0,
+        gpus: tuple[int, ...] = (),
+    ) -> VllmEngine:
         """Start a replica with the weights of ``model_dir``, labelled ``version``. Takes 15-60 s; may be cancelled.
+
+        Args:
+            model_dir: of the model.
+            options: of the engine; ``threads`` and ``gpu_share`` are this replica's.
+            name: of the replica, in messages.
+            version: of the weights in ``model_dir``.
+            gpus: that it computes on, numbered among the visible ones; empty for vLLM's own choice, and on a CPU.
 
         Raises:
             PrerequisiteError: ``no_vllm``: vLLM is not installed.
@@ -71,7 +64,7 @@ class VllmEngine:
         prepare_environment(kv_cache_gib=options.kv_cache_gib, threads=options.threads, compiled=options.compile)
         keep_sockets_together()
         try:
-            llm = await launched(partial(_load, model_dir, options))
+            llm = await launched(partial(_load, model_dir, options, gpus))
             await llm.update_weight_version(str(version))
         except PrerequisiteError:
             raise
@@ -191,7 +184,7 @@ class VllmEngine:
             ) from error
 
 
-def _load(model_dir: Path, options: EngineOptions) -> Callable[[], Any]:
+def _load(model_dir: Path, options: EngineOptions, gpus: tuple[int, ...]) -> Callable[[], Any]:
     """Import vLLM; what this returns starts it."""
     try:
         from vllm.v1.engine.async_llm import AsyncLLM
@@ -199,30 +192,19 @@ def _load(model_dir: Path, options: EngineOptions) -> Callable[[], Any]:
         raise PrerequisiteError(
             f"vLLM cannot be imported: {error}", code="no_vllm", hint="pip install 'envsdk[trainer,cpu]' (or gpu)"
         ) from error
-    return partial(AsyncLLM.from_engine_args, _engine_args(model_dir, options))
+    return partial(AsyncLLM.from_engine_args, _engine_args(model_dir, options, gpus))
 
 
-def _engine_args(model_dir: Path, options: EngineOptions) -> Any:
+def _engine_args(model_dir: Path, options: EngineOptions, gpus: tuple[int, ...]) -> Any:
     from vllm.config import WeightTransferConfig
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.platforms import current_platform
 
-    arguments = AsyncEngineArgs(
+    return AsyncEngineArgs(
         model=str(model_dir),
-        dtype=options.dtype,
-        max_model_len=options.max_model_len,
-        max_num_seqs=options.max_concurrent,
-        enforce_eager=not options.compile,
-        enable_prefix_caching=True,
-        use_tqdm_on_load=False,
-        logprobs_mode="processed_logprobs",  # after temperature: what was sampled from
-        seed=options.seed or 0,
-        generation_config="vllm",  # no sampling defaults from the model's folder
         weight_transfer_config=WeightTransferConfig(backend=BACKEND),
+        **arguments(options, cpu=current_platform.is_cpu(), gpus=gpus),
     )
-    if current_platform.is_cpu():
-        arguments.block_size = _CPU_BLOCK
-    return arguments
 
 
 def _read(output: RequestOutput, name: str) -> Generation:

@@ -256,7 +256,7 @@ def test_a_deterministic_learner_asks_cublas_for_the_workspace_that_torch_wants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[bool] = []
-    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda mode: asked.append(mode))
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda *, mode: asked.append(mode))
     monkeypatch.setenv("CUBLAS_WORKSPACE_CONFIG", "")
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG")
     learner()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pydantic
 import pytest
 
-from envsdk.errors import UsageError
+from envsdk.errors import EngineError, UsageError
+from tests.fakes.engine import FakeEngine
 from trainer.engines import policy
+from trainer.engines.options import EngineOptions
 from trainer.model_folder import ORIGIN
 
 
@@ -73,3 +76,43 @@ def test_a_model_that_is_not_there_and_an_option_that_is_none_are_refused(model:
         policy.open_policy(str(model / "nowhere"))
     with pytest.raises(pydantic.ValidationError):
         policy.open_policy(str(model), warmth=3)
+
+
+class Starts:
+    """Starts fake engines, or fails at one; remembers how each was asked for."""
+
+    def __init__(self, *, fails_at: int | None = None) -> None:
+        self.engines: list[FakeEngine] = []
+        self.asked: list[tuple[str, str, tuple[int, ...]]] = []
+        self._fails_at = fails_at
+
+    async def __call__(self, model_dir, options, *, name, version, gpus):
+        if len(self.engines) == self._fails_at:
+            raise EngineError("no memory", code="engine_start", where=name)
+        self.asked.append((name, options.threads, gpus))
+        self.engines.append(FakeEngine(name, version=version))
+        return self.engines[-1]
+
+
+async def test_as_many_replicas_start_as_are_asked_for_each_with_its_name_its_cpus_and_its_gpus(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
+    (model / ORIGIN).write_text('{"lineage": "smollm2", "weight_version": 9}')
+    starts = Starts()
+    replicas = await policy.start_replicas(model, EngineOptions(replicas=2), gpus=((1,), (2,)), start=starts)
+    assert starts.asked == [("0", "0", (1,)), ("1", "1", (2,))]
+    assert [replica.version for replica in replicas] == [9, 9]
+
+
+async def test_one_replica_alone_is_not_told_where(model: Path) -> None:
+    starts = Starts()
+    await policy.start_replicas(model, EngineOptions(threads="3"), start=starts)
+    assert starts.asked == [("0", "3", ())]
+
+
+async def test_where_one_does_not_start_those_before_it_are_closed(model: Path) -> None:
+    starts = Starts(fails_at=2)
+    with pytest.raises(EngineError, match="no memory"):
+        await policy.start_replicas(model, EngineOptions(replicas=3), start=starts)
+    assert [engine.closed for engine in starts.engines] == [True, True]
