@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +12,12 @@ import typer
 
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, emit
-from envsdk.errors import EnvsdkError, UsageError
+from envsdk.config import read_settings
+from envsdk.errors import EnvsdkError, Interruption, UsageError
 from trainer.claim import claimed
 from trainer.cli.console import Lines
 from trainer.config import Resolved, TrainConfig, resolve
-from trainer.run_dir import CONFIG, RunDir
+from trainer.run_dir import CONFIG, RUN, RunDir
 
 
 def train(  # noqa: PLR0917 - typer reads options from the signature
@@ -30,7 +32,7 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
     config: Annotated[Path | None, typer.Option(help="A TOML file with a table [train].")] = None,
     name: Annotated[str, typer.Option(help="The run's folder under runs/.")] = "train",
     runs: Annotated[Path, typer.Option(help="Folder of runs.")] = Path("runs"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run NAME.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run NAME, by its own settings.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print every setting with its origin, and stop.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -46,11 +48,21 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
     if resume and not (path / CONFIG).is_file():
         hint = "--name and --runs say which; without --resume a new run is started"
         raise UsageError("there is no run to go on with", code="no_run", where=str(path), hint=hint)
+    if resume and config is not None:
+        raise _other_run("a resumed run has its settings already, and --config gives others", where=config)
     resolved = resolve(flags, config=path / CONFIG if resume else config)
+    if resume:
+        _require_same(resolved.config, path / CONFIG)
     if dry_run:
         emit(success(settings=resolved.config, origins=resolved.origins), as_json=as_json, text=_listing(resolved))
         return
-    result = asyncio.run(_train(resolved.config, path, resume=resume))
+    try:
+        result = asyncio.run(_train(resolved.config, path, resume=resume))
+    except KeyboardInterrupt:
+        if not (path / RUN).is_file():
+            raise
+        again = shlex.join(["envsdk", "train", "--runs", str(runs), "--name", name, "--resume"])
+        raise Interruption("interrupted; what ended is kept", hint=again, where=str(path)) from None
     text = f"{result['steps']} steps, reward {result['reward_first']} -> {result['reward_last']}: {result['run_dir']}"
     emit(success(**result), as_json=as_json, text=text)
     typer.echo(f"read it: envsdk report {path}; measure it: envsdk eval --set NAME@REV --model {path}/model", err=True)
@@ -72,6 +84,23 @@ async def _train(config: TrainConfig, path: Path, *, resume: bool) -> dict[str, 
         except EnvsdkError:
             run.discard_unstarted()
             raise
+
+
+_KEPT = ("query", "model")
+"""What a run is; another query or model is another run."""
+
+
+def _require_same(config: TrainConfig, file: Path) -> None:
+    began = read_settings(file).get("train", {})
+    for name in _KEPT:
+        now = getattr(config, name)
+        if name in began and now != began[name]:
+            raise _other_run(f"the run was started with {name} {began[name]!r}, not {now!r}", where=file)
+
+
+def _other_run(why: str, *, where: Path) -> UsageError:
+    hint = "leave it out, or start a new run; steps and the like may change: --steps 30, --set NAME=VALUE"
+    return UsageError(why, code="other_run", where=str(where), hint=hint)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -64,6 +68,23 @@ async def test_every_outcome_reaches_the_registry_once(ends: FakeEnds, config: T
     with open_registry(config.registry) as client:
         items = client.query("family:parity policy:fake").items
     assert sum(item.n for item in items) == len(graded)
+
+
+async def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before_and_says_so(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path
+) -> None:
+    config = config.model_copy(update={"checkpoint_every": 1})
+    await trained(config, tmp_path / "r")
+    newest = tmp_path / "r" / "checkpoints" / "step-000003"
+    state = newest / "loop.json"
+    state.write_bytes(state.read_bytes().replace(b"3", b"4"))
+    said: list[str] = []
+    await train(config, RunDir.open(tmp_path / "r"), say=said.append)
+    assert any("step-000003 is damaged: loop.json" in line for line in said)
+    assert any("resuming after step 2" in line for line in said)
+    assert [row["step"] for row in read_rows(tmp_path / "r" / "metrics.jsonl").rows] == [1, 2, 3]
+    ended = Counter(record.episode_id for record in Ledger(tmp_path / "r").records())
+    assert set(ended.values()) == {1}
 
 
 async def test_a_second_run_of_the_same_name_is_counted_beside_the_first(
@@ -197,6 +218,24 @@ async def test_an_interrupted_run_says_so_closes_what_it_started_and_can_be_resu
     assert Ledger(tmp_path / "r").open == {}
     more = config.model_copy(update={"steps": 20})
     assert (await trained(more, tmp_path / "r", resume=True)).steps == 20
+
+
+def test_an_interrupted_command_prints_one_envelope_and_says_how_to_go_on(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path, capsys
+) -> None:
+    def interrupt() -> None:
+        while ends.learner.updates < 1:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    chosen = {"registry": config.registry, "groups_per_step": 2, "group_size": 4, "steps": 50}
+    flags = [part for name, value in chosen.items() for part in ("--set", f"{name}={value}")]
+    assert envsdk(["train", "--query", "family:parity", "--name", "r", *flags, "--json"]) == 130
+    (line,) = capsys.readouterr().out.splitlines()
+    (error,) = json.loads(line)["errors"]
+    assert (error["code"], error["hint"]) == ("interrupted", "envsdk train --runs runs --name r --resume")
+    assert envsdk(["train", "--name", "r", "--resume", "--steps", "2", "--json"]) == 0
 
 
 async def test_weights_that_do_not_arrive_stop_the_run_before_its_first_episode(

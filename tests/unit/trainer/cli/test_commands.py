@@ -93,6 +93,26 @@ def test_a_resume_that_fails_removes_nothing(capsys, tmp_path: Path) -> None:
     assert (path / "run.json").is_file()
 
 
+@pytest.mark.parametrize(
+    "other",
+    [["--config", "more.toml"], ["--query", "tag:other"], ["--model", "tiny"], ["--set", "query=tag:other"]],
+    ids=lambda other: other[0],
+)
+def test_a_resumed_run_cannot_be_made_another_one(other: list[str], capsys, tmp_path: Path) -> None:
+    RunDir.create(tmp_path / "runs" / "mine", TrainConfig(query="tag:nothing"))
+    (tmp_path / "more.toml").write_text("[train]\nsteps = 3\n")
+    assert run(["train", "--name", "mine", "--resume", *other, "--json"]) == 2
+    assert envelope(capsys)["errors"][0]["code"] == "other_run"
+
+
+def test_a_resumed_run_may_be_told_what_it_is_and_how_much_longer_it_goes_on(capsys, tmp_path: Path) -> None:
+    RunDir.create(tmp_path / "runs" / "mine", TrainConfig(query="tag:nothing", steps=3, seed=7))
+    same = ["--query", "tag:nothing", "--model", "smollm2", "--steps", "9"]
+    assert run(["train", "--name", "mine", "--resume", *same, "--dry-run", "--json"]) == 0
+    settings = envelope(capsys)["settings"]
+    assert (settings["steps"], settings["seed"]) == (9, 7)
+
+
 def test_a_directory_in_use_is_refused_and_left_alone(capsys, tmp_path: Path) -> None:
     path = RunDir.create(tmp_path / "runs" / "mine", TrainConfig(query="tag:nothing")).path
     with claimed(path):
