@@ -13,6 +13,9 @@ episode of the group that completed last; every second of the window gets exactl
     assembly   advantages and packing
     other      none of these was stamped
 
+Waiting for a straggler is no work of its own: what it was busy with meanwhile, that is in which phase there are seconds
+to be won, stands beside the attribution and adds up to its ``straggler``.
+
 Legend: all moments are seconds on the run's monotonic clock; a record's stamps count from the start of its slot.
 """
 
@@ -24,6 +27,8 @@ from dataclasses import dataclass
 from trainer.group import CompleteGroup, EndedMember
 
 PHASES = ("queue", "acquire", "prefill", "decode", "tool", "verify", "straggler", "assembly", "other")
+BUSY = tuple(phase for phase in PHASES if phase not in {"straggler", "assembly"})
+"""What an episode can be busy with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class BatchTiming:
     Attributes:
         t2tb_s: time to trainable batch.
         attribution: seconds per phase; they add up to ``t2tb_s``.
+        straggler: seconds by what the group was busy with that alone was waited for; they add up to the attribution's
+            ``straggler``.
         learner_wait_s: how long the learner stood idle for it.
         pool_wait_s: how long the complete batch stood idle for the learner.
         age_s: from the dispatch of its first group to the hand-over.
@@ -40,6 +47,7 @@ class BatchTiming:
 
     t2tb_s: float
     attribution: dict[str, float]
+    straggler: dict[str, float]
     learner_wait_s: float
     pool_wait_s: float
     age_s: float
@@ -66,13 +74,18 @@ def batch_timing(
     assembly = packed_at - taken_at
     generated = max(0.0, ready - previous_handover)
     attribution = dict.fromkeys(PHASES, 0.0)
+    straggler = dict.fromkeys(BUSY, 0.0)
     if generated > 0:
-        for phase, seconds in _along(groups, previous_handover, ready):
-            attribution[phase] += seconds
+        alone_from = _alone_from(groups, previous_handover, ready)
+        for phase, start, end in _along(groups, previous_handover, ready):
+            attribution[phase] += max(0.0, min(end, alone_from) - start)
+            straggler[phase] += max(0.0, end - max(start, alone_from))
+        attribution["straggler"] = sum(straggler.values())
     attribution["assembly"] += assembly
     return BatchTiming(
         t2tb_s=generated + assembly,
         attribution=attribution,
+        straggler=straggler,
         learner_wait_s=taken_at - asked_at,
         pool_wait_s=max(0.0, asked_at - ready),
         age_s=packed_at - min(group.draw.dispatched_at for group in groups),
@@ -90,18 +103,21 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def _along(groups: Sequence[CompleteGroup], start: float, end: float) -> Iterable[tuple[str, float]]:
-    """(phase, seconds) that fill start..end without gap or overlap."""
+def _alone_from(groups: Sequence[CompleteGroup], start: float, end: float) -> float:
+    """The moment in start..end from which one group alone was waited for."""
+    *others, _last = sorted(group.completed_at for group in groups)
+    return min(max(others[-1], start), end) if others else end
+
+
+def _along(groups: Sequence[CompleteGroup], start: float, end: float) -> Iterable[tuple[str, float, float]]:
+    """(phase, its start, its end) that fill start..end without gap or overlap."""
     last = max(groups, key=lambda group: group.completed_at)
-    alone = max((group.completed_at for group in groups if group is not last), default=end)
-    waited_from = min(max(alone, start), end) if len(groups) > 1 else end
     critical = max(last.members, key=lambda member: member.ended_at)
     at = start
     for phase, until in [*_phases(last, critical), ("other", end)]:
-        stop = min(max(until, at), waited_from)
-        yield phase, stop - at
+        stop = min(max(until, at), end)
+        yield phase, at, stop
         at = stop
-    yield "straggler", end - waited_from
 
 
 def _phases(group: CompleteGroup, member: EndedMember) -> list[tuple[str, float]]:

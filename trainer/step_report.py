@@ -78,6 +78,7 @@ def step_row(
         "run/refills": counts.refills,
         "time/t2tb_s": timing.t2tb_s,
         **{f"time/t2tb_{phase}_s": seconds for phase, seconds in timing.attribution.items()},
+        **{f"time/straggler_{phase}_s": seconds for phase, seconds in timing.straggler.items()},
         "time/learner_wait_s": timing.learner_wait_s,
         "time/pool_wait_s": timing.pool_wait_s,
         "time/batch_age_s": timing.age_s,

@@ -62,6 +62,25 @@ def test_waiting_for_one_group_after_all_others_is_the_stragglers() -> None:
     assert sum(attribution.values()) == pytest.approx(12.0)
 
 
+def test_what_the_straggler_was_busy_with_stands_beside_its_wait() -> None:
+    timing = read([make_group(1, completed_at=4.0), stamped(0)])
+    assert timing.straggler == pytest.approx(
+        {"queue": 0, "acquire": 0, "prefill": 0, "decode": 4.0, "tool": 2.5, "verify": 1.5, "other": 0}
+    )
+    assert {name: timing.attribution[name] for name in ("queue", "acquire", "prefill", "decode")} == pytest.approx(
+        {"queue": 1.0, "acquire": 2.0, "prefill": 1.0, "decode": 0.0}
+    )
+
+
+def test_a_straggler_that_had_not_begun_was_queueing() -> None:
+    timing = read([make_group(1, completed_at=4.0), stamped(0, at=7.0)])
+    assert timing.straggler["queue"] == pytest.approx(4.0)
+
+
+def test_a_batch_of_one_group_waits_for_no_straggler() -> None:
+    assert not any(read([stamped()]).straggler.values())
+
+
 def test_time_before_the_dispatch_is_queueing() -> None:
     assert read([stamped(at=7.0)], previous=2.0, asked=2.0).attribution["queue"] == pytest.approx(6.0)
 
@@ -99,6 +118,8 @@ def test_the_phases_always_add_up_to_the_total(groups, previous, assembly, decod
     assert set(timing.attribution) == set(PHASES)
     assert all(seconds >= -1e-9 for seconds in timing.attribution.values())
     assert math.isclose(sum(timing.attribution.values()), timing.t2tb_s, abs_tol=1e-6)
+    assert all(seconds >= 0 for seconds in timing.straggler.values())
+    assert math.isclose(sum(timing.straggler.values()), timing.attribution["straggler"], abs_tol=1e-9)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.95, 3.85)])

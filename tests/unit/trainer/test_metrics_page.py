@@ -11,7 +11,7 @@ from tests.fakes.episode_records import make_record, tiny_llama
 from tests.fakes.episodes import make_group
 from trainer.activity import Totals
 from trainer.batch import Batch, build_batch
-from trainer.clock import PHASES, batch_timing
+from trainer.clock import BUSY, PHASES, batch_timing
 from trainer.dispatch import DispatchCounts
 from trainer.learner import Learner
 from trainer.learner_config import LearnerConfig
@@ -70,9 +70,9 @@ def named() -> set[str]:
     # Shares of the update's table stand again for either part.
     shares = {name.removeprefix("learner/") for name in names if name.startswith("learner/frac_")} - {"frac_lag_masked"}
     spread |= {f"learner/{part}/{share}" for share in shares for part in PARTS[1:]}
-    phases = {f"time/t2tb_{phase}_s" for phase in PHASES}
+    phases = {f"time/t2tb_{phase}_s" for phase in PHASES} | {f"time/straggler_{phase}_s" for phase in BUSY}
     plain = {name for name in names if not name.startswith(".../") and "/PART/" not in name}
-    return (plain - {"time/t2tb_PHASE_s", "learner/excluded/CAUSE"}) | spread | phases
+    return (plain - {"time/t2tb_PHASE_s", "time/straggler_PHASE_s", "learner/excluded/CAUSE"}) | spread | phases
 
 
 async def test_the_page_and_the_row_agree() -> None:
