@@ -49,7 +49,12 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
         hint = "--name and --runs say which; without --resume a new run is started"
         raise UsageError("there is no run to go on with", code="no_run", where=str(path), hint=hint)
     if resume and config is not None:
-        raise _other_run("a resumed run has its settings already, and --config gives others", where=config)
+        raise UsageError(
+            "a resumed run has its settings already, and --config gives others",
+            code="other_run",
+            hint="leave it out; single settings may change: --steps 30, --set NAME=VALUE",
+            where=str(config),
+        )
     resolved = resolve(flags, config=path / CONFIG if resume else config)
     if resume:
         _require_same(resolved.config, path / CONFIG)
@@ -95,12 +100,12 @@ def _require_same(config: TrainConfig, file: Path) -> None:
     for name in _KEPT:
         now = getattr(config, name)
         if name in began and now != began[name]:
-            raise _other_run(f"the run was started with {name} {began[name]!r}, not {now!r}", where=file)
-
-
-def _other_run(why: str, *, where: Path) -> UsageError:
-    hint = "leave it out, or start a new run; steps and the like may change: --steps 30, --set NAME=VALUE"
-    return UsageError(why, code="other_run", where=str(where), hint=hint)
+            raise UsageError(
+                f"the run was started with {name} {began[name]!r}, not {now!r}",
+                code="other_run",
+                hint="leave it out, or start a new run: --name another",
+                where=str(file),
+            )
 
 
 def _setting(text: str) -> tuple[str, str]:
