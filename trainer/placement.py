@@ -72,7 +72,7 @@ def place(gpus: int, *, learner: str | None, replicas: int, per_replica: int) ->
             hint="auto takes what there is; CUDA_VISIBLE_DEVICES and torch's build decide what is seen",
         )
     device = wanted if own is None else f"cuda:{own}"
-    if not gpus:
+    if not gpus and per_replica == 1:
         return Placement(device, ((),) * replicas)
     if gpus == per_replica == 1:
         return Placement(device, ((0,),) * replicas)

@@ -42,6 +42,7 @@ def test_where_everything_goes(
     [
         (0, "cuda", 1, 1, "no_such_gpu"),
         (2, "cuda:2", 1, 1, "no_such_gpu"),
+        (0, "auto", 1, 2, "too_few_gpus"),
         (2, "auto", 2, 1, "too_few_gpus"),
         (1, "auto", 1, 2, "too_few_gpus"),
         (3, "auto", 1, 3, "too_few_gpus"),
