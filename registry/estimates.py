@@ -20,6 +20,7 @@ from registry.query.sql import find_lineage
 class Posterior:
     """Beta(alpha, beta) over a task's pass rate, for one lineage.
 
+    Of it, ``prior_alpha`` and ``prior_beta`` are the prior's; the rest was counted.
     ``low`` and ``high`` bound the equal-tailed 90 % interval; ``n`` graded outcomes stand behind it (0: the prior
     alone).
     """
@@ -34,6 +35,8 @@ class Posterior:
     status: str
     weight_version: int | None
     updated_at: float
+    prior_alpha: float
+    prior_beta: float
 
 
 def posteriors_of(session: Session, pairs: Iterable[Pair], *, lineage: str = "") -> dict[Pair, Posterior]:
@@ -79,6 +82,8 @@ def posterior_of(standing: Standing) -> Posterior:
         status=standing.status,
         weight_version=standing.weight_version,
         updated_at=standing.updated_at,
+        prior_alpha=standing.prior_alpha,
+        prior_beta=standing.prior_beta,
     )
 
 
@@ -95,4 +100,6 @@ def fresh_posterior(verified: str, at: float) -> Posterior:
         status="checked" if verified == "checked" else "draft",
         weight_version=None,
         updated_at=at,
+        prior_alpha=FRESH["prior_alpha"],
+        prior_beta=FRESH["prior_beta"],
     )

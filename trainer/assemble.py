@@ -85,7 +85,14 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         closing.push_async_callback(policy.close)
         needs = await build_images(tasks, ConversationAgent(policy), provider, say=say)
         sampler = await asyncio.to_thread(
-            partial(task_set.sampler, registry, tasks, lineage=policy.id.lineage, seed=config.seed)
+            partial(
+                task_set.sampler,
+                registry,
+                tasks,
+                lineage=policy.id.lineage,
+                version=origin(model_dir)[1],
+                seed=config.seed,
+            )
         )
         moved = asyncio.Event()
         draws = LookAhead(sampler, depth=config.groups_per_step, moved=moved.set)
@@ -166,9 +173,11 @@ def _rooms(
         uploader.add(record)
 
     def completed(group: CompleteGroup) -> None:
-        graded = [record for record in group.episodes if record.outcome.graded]
-        passed = sum(record.outcome.outcome_class == "model_success" for record in graded)
-        sampler.observe(group.draw.task.digests.task, passed=passed, graded=len(graded))
+        for record in group.episodes:
+            passed = record.outcome.outcome_class == "model_success"
+            oldest = record.weight_version_oldest
+            version = group.draw.version if oldest is None else oldest
+            sampler.observe(record.task_digest, passed=passed, graded=int(record.outcome.graded), version=version)
 
     ledger = Ledger(run.path, on_end=ended)
     pool = Pool(max_lag=config.max_lag)

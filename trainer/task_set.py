@@ -8,7 +8,7 @@ from envsdk.errors import FaultyError
 from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
 from registry.client import Pair, RegistryClient
-from trainer.sampler import Sampler
+from trainer.sampler import Belief, Sampler
 
 
 def pin(registry: RegistryClient, *, query: str = "", revision: str = "") -> tuple[str, str, tuple[Pair, ...]]:
@@ -40,9 +40,22 @@ def fetch(registry: RegistryClient, pairs: tuple[Pair, ...], folder: Path) -> li
     return tasks
 
 
-def sampler(registry: RegistryClient, tasks: list[Task], *, lineage: str, seed: int) -> Sampler:
-    """A sampler that starts from what the registry knows about this lineage."""
+def sampler(registry: RegistryClient, tasks: list[Task], *, lineage: str, version: int, seed: int) -> Sampler:
+    """A sampler that starts from what the registry knows about this lineage.
+
+    Its counts stand for the model that the run begins with, of weight version ``version``, whatever versions they came
+    from: a run that begins at 0 again would otherwise never outgrow those of the run before.
+    """
     pairs = [(task.digests.task, task.digests.verifier) for task in tasks]
     known = registry.posteriors(pairs, lineage=lineage)
-    beliefs = {pair[0]: (posterior.alpha, posterior.beta) for pair, posterior in known.items()}
-    return Sampler(tasks, posteriors=beliefs, seed=seed)
+    beliefs = {
+        pair[0]: Belief(
+            found.prior_alpha,
+            found.prior_beta,
+            found.alpha - found.prior_alpha,
+            found.beta - found.prior_beta,
+            version,
+        )
+        for pair, found in known.items()
+    }
+    return Sampler(tasks, beliefs=beliefs, seed=seed)

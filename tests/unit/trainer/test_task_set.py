@@ -8,9 +8,12 @@ import pytest
 
 from envsdk.authoring import find_tasks
 from envsdk.checks.report import CheckReport, CheckResult
+from envsdk.episode.record import PolicyId
 from envsdk.errors import FaultyError, UsageError
 from registry.client import open_registry
+from tests.fakes.episodes import make_draw, make_record, scored
 from trainer import task_set
+from trainer.group import Member
 
 # In a file of its own: the project's pytest plugin collects what a test module declares.
 MODULE = '''
@@ -85,6 +88,39 @@ def test_files_are_fetched_once_and_load_as_the_tasks_they_are(registry, tmp_pat
 def test_a_sampler_starts_from_what_the_registry_believes(registry, tmp_path: Path) -> None:
     _, _, pairs = task_set.pin(registry, query="question")
     tasks = task_set.fetch(registry, pairs, tmp_path / "tasks")
-    made = task_set.sampler(registry, tasks, lineage="never measured", seed=1)
+    made = task_set.sampler(registry, tasks, lineage="never measured", version=0, seed=1)
     assert made.draw().digests == tasks[0].digests
     assert 0 < made.learnability(tasks[0].digests.task) < 0.25
+
+
+def test_a_samplers_prior_and_counts_are_the_registrys_and_stand_apart(registry, tmp_path: Path) -> None:
+    _, _, pairs = task_set.pin(registry, query="question")
+    tasks = task_set.fetch(registry, pairs, tmp_path / "tasks")
+    registry.append([passed_by("m", tasks[0], number, version=7) for number in range(3)])
+    made = task_set.sampler(registry, tasks, lineage="m", version=0, seed=1)
+    kept = made.state()["beliefs"][tasks[0].digests.task]
+    found = registry.posteriors(pairs, lineage="m")[pairs[0]]
+    assert (kept["alpha"], kept["beta"]) == (found.prior_alpha, found.prior_beta)
+    assert (kept["passes"], kept["failures"], kept["version"]) == pytest.approx((3.0, 0.0, 0))
+
+
+def test_a_second_run_of_a_model_outgrows_what_the_first_ones_last_weights_did(registry, tmp_path: Path) -> None:
+    _, _, pairs = task_set.pin(registry, query="question")
+    tasks = task_set.fetch(registry, pairs, tmp_path / "tasks")
+    registry.append([passed_by("m", tasks[0], number, version=50) for number in range(30)])
+    made = task_set.sampler(registry, tasks, lineage="m", version=0, seed=1)
+    for version in range(20):
+        made.observe(tasks[0].digests.task, passed=0, graded=8, version=version)
+    kept = made.state()["beliefs"][tasks[0].digests.task]
+    assert kept["passes"] < 0.15 * 30
+
+
+def passed_by(model: str, task, number: int, *, version: int):
+    made = make_record(Member(make_draw(number), 0, 0), scored(1.0), version=version)
+    return made.model_copy(
+        update={
+            "task_digest": task.digests.task,
+            "verifier_digest": task.digests.verifier,
+            "policy": PolicyId(model=model),
+        }
+    )
