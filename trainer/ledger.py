@@ -13,12 +13,34 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from envsdk.episode.record import EpisodeRecord
 from envsdk.errors import StoreError
 from envsdk.files.jsonl import append_row, iter_rows
 
 STARTS, ENDS = "dispatched.jsonl", "episodes.jsonl"
 _OURS = "a fault of the scheduler, or two processes on one run: keep the run's directory and report it"
+
+
+def stored_records(path: Path) -> Iterator[EpisodeRecord]:
+    """The episodes in a file of ended ones.
+
+    Raises:
+        StoreError: ``corrupt_row``: a row is no episode.
+    """
+    for number, row in enumerate(iter_rows(path), start=1):
+        try:
+            yield EpisodeRecord.model_validate(row)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise _no_row_of_ours(path, f"row {number}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+def _no_row_of_ours(path: Path, why: object) -> StoreError:
+    return StoreError(
+        f"a row is no episode's: {why}", code="corrupt_row", where=str(path), hint="put the file back as it was written"
+    )
 
 
 class Ledger:
@@ -88,14 +110,19 @@ class Ledger:
     def records(self) -> Iterator[EpisodeRecord]:
         """The ended episodes in the order of their ends."""
         if self._ends.exists():
-            yield from (EpisodeRecord.model_validate(row) for row in iter_rows(self._ends))
+            yield from stored_records(self._ends)
 
     def _read(self) -> None:
-        if self._starts.exists():
-            self._open = {row["episode_id"]: row for row in iter_rows(self._starts)}
-        if self._ends.exists():
-            for row in iter_rows(self._ends):
-                self._close(row["episode_id"], row["outcome"]["outcome_class"], row["outcome"]["cause"])
+        path = self._starts
+        try:
+            if self._starts.exists():
+                self._open = {row["episode_id"]: row for row in iter_rows(self._starts)}
+            path = self._ends
+            if self._ends.exists():
+                for row in iter_rows(self._ends):
+                    self._close(row["episode_id"], row["outcome"]["outcome_class"], row["outcome"]["cause"])
+        except (KeyError, TypeError) as error:
+            raise _no_row_of_ours(path, error) from error
 
     def _close(self, episode_id: str, outcome_class: str, cause: str) -> None:
         self._open.pop(episode_id, None)

@@ -110,9 +110,9 @@ class RunDir:
             raise UsageError("no run in this directory", code="no_run", where=str(path)) from None
         except ValueError as error:  # also of bytes that are no UTF-8
             facts = error
-        if not isinstance(facts, dict):
+        if not isinstance(facts, dict) or not isinstance(facts.get("status"), str):
             raise StoreError(
-                f"{RUN} is damaged: {facts if isinstance(facts, ValueError) else 'no JSON object'}",
+                f"{RUN} is damaged: {facts if isinstance(facts, ValueError) else 'no run says so of itself'}",
                 code="corrupt_run",
                 hint="restore it; config.toml, the ledger and the checkpoints hold everything else",
                 where=str(path / RUN),

@@ -16,12 +16,25 @@ from envsdk.errors import EnvsdkError, StoreError
 from envsdk.files.jsonl import read_rows
 from envsdk.outcome.table import outcome_table
 from envsdk.spec.load import load_task
+from trainer.clock import PHASES
 from trainer.evaluate import Evaluation, summarise
-from trainer.ledger import Ledger
+from trainer.ledger import ENDS, Ledger, stored_records
 from trainer.run_dir import METRICS, TASKS, TIMELINE, RunDir
 from trainer.step_report import whole_lag_histogram
 
 _PER_KIND = 3
+_NUMBER = (int, float)
+_STEP: Mapping[str, type | tuple[type, ...]] = {
+    "step": int,
+    "lag/tokens": dict,
+    "batch/families": dict,
+    "launched/families": dict,
+    **{f"time/{name}_s": _NUMBER for name in ("t2tb", "learner_busy", "overlap")},
+    **{f"time/t2tb_{phase}_s": _NUMBER for phase in PHASES},
+    **{f"engine/{name}_tokens": int for name in ("prompt", "prefix_hit")},
+}
+"""What every row of metrics holds."""
+_BAR: Mapping[str, type | tuple[type, ...]] = {"who": str, "what": str, "start": _NUMBER, "end": _NUMBER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +82,13 @@ def read(path: Path, *, evals: Mapping[str, Path] | None = None) -> ReportData:
         StoreError: a file of the run or of an evaluation is damaged or missing.
     """
     run = RunDir.open(path)
-    steps = _rows(path / METRICS)
+    _require_files(path, run.facts)
+    steps = _rows(path / METRICS, _STEP)
     ledger = Ledger(path)
     return ReportData(
         facts=run.facts,
         steps=steps,
-        bars=_rows(path / TIMELINE),
+        bars=_rows(path / TIMELINE, _BAR),
         lags=whole_lag_histogram(steps),
         outcomes=dict(ledger.outcomes),
         causes=_causes(ledger),
@@ -83,8 +97,30 @@ def read(path: Path, *, evals: Mapping[str, Path] | None = None) -> ReportData:
     )
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return read_rows(path).rows if path.exists() else []
+def _require_files(path: Path, facts: Mapping[str, Any]) -> None:
+    """A run that has come to a checkpoint has written these; before that, any of them may not be there yet."""
+    missing = [name for name in (METRICS, ENDS) if not (path / name).is_file()]
+    if missing and facts.get("last_checkpoint"):
+        raise StoreError(
+            f"the run came to step {facts['last_checkpoint']}, and {missing[0]} is gone",
+            code="corrupt_run",
+            hint="put the file back; a report without it would show a run that never was",
+            where=str(path / missing[0]),
+        )
+
+
+def _rows(path: Path, needed: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
+    rows = read_rows(path).rows if path.exists() else []
+    for number, row in enumerate(rows, start=1):
+        for key, kind in needed.items():
+            if not isinstance(row.get(key), kind):
+                raise StoreError(
+                    f"row {number} has no {key} as a run writes it: {row.get(key)!r}",
+                    code="corrupt_row",
+                    hint="put the file back as it was written, or remove the row",
+                    where=str(path),
+                )
+    return rows
 
 
 def _causes(ledger: Ledger) -> list[dict[str, Any]]:
@@ -104,9 +140,10 @@ def _causes(ledger: Ledger) -> list[dict[str, Any]]:
 
 
 def _evaluation(path: Path) -> Evaluation:
-    if not path.is_file():
+    records = list(stored_records(path)) if path.is_file() else []
+    if not records:
         raise StoreError("no episodes of an evaluation here", code="no_episodes", where=str(path))
-    return summarise([EpisodeRecord.model_validate(row) for row in read_rows(path).rows])
+    return summarise(records)
 
 
 def _episodes(ledger: Ledger, path: Path) -> list[Shown]:

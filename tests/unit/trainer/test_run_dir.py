@@ -126,7 +126,7 @@ def test_a_reopened_run_is_never_discarded(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "run.json").exists()
 
 
-@pytest.mark.parametrize("damaged", [b"{", b"[]", b"", b"\xff", b"null"])
+@pytest.mark.parametrize("damaged", [b"{", b"[]", b"{}", b'{"status": 5}', b"", b"\xff", b"null"])
 def test_facts_that_cannot_be_read_are_an_error_with_its_code(tmp_path: Path, damaged: bytes) -> None:
     RunDir.create(tmp_path / "a", TrainConfig())
     (tmp_path / "a" / "run.json").write_bytes(damaged)

@@ -119,8 +119,11 @@ async def test_an_evaluation_of_several_families_is_told_by_family(finished: Pat
 
 
 async def test_an_evaluation_that_is_not_there_is_an_error(finished: Path, tmp_path: Path) -> None:
-    with pytest.raises(StoreError):
-        read(finished, evals={"before": tmp_path / "nowhere.jsonl"})
+    (tmp_path / "empty.jsonl").touch()
+    for name in ("nowhere.jsonl", "empty.jsonl"):
+        with pytest.raises(StoreError) as caught:
+            read(finished, evals={"before": tmp_path / name})
+        assert caught.value.code == "no_episodes"
 
 
 async def test_a_run_that_has_not_trained_yet_has_a_page(tmp_path: Path) -> None:
@@ -133,3 +136,29 @@ async def test_a_run_that_has_not_trained_yet_has_a_page(tmp_path: Path) -> None
 async def test_no_run_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run"):
         read(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "episodes.jsonl"])
+async def test_a_file_that_a_trained_run_has_lost_is_an_error_not_an_empty_chart(finished: Path, name: str) -> None:
+    (finished / name).unlink()
+    with pytest.raises(StoreError, match="gone") as caught:
+        read(finished)
+    assert (caught.value.code, caught.value.where) == ("corrupt_run", str(finished / name))
+
+
+@pytest.mark.parametrize("row", ["{}", '{"step": "x"}', '{"who": 5}', '{"episode_id": []}', '{"episode_id": "a"}'])
+@pytest.mark.parametrize("name", ["metrics.jsonl", "episodes.jsonl", "timeline.jsonl"])
+async def test_a_row_that_no_run_wrote_is_an_error_that_names_its_file(finished: Path, name: str, row: str) -> None:
+    with (finished / name).open("a") as file:
+        file.write(f"{row}\n")
+    with pytest.raises(StoreError) as caught:
+        read(finished)
+    assert (caught.value.code, caught.value.where) == ("corrupt_row", str(finished / name))
+
+
+async def test_an_evaluation_of_other_rows_is_an_error(finished: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text("{}\n")
+    with pytest.raises(StoreError) as caught:
+        read(finished, evals={"before": rows})
+    assert (caught.value.code, caught.value.where) == ("corrupt_row", str(rows))
