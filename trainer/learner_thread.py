@@ -123,9 +123,15 @@ class LearnerThread:
 
         await self._run(lambda: checkpoint.save(root, state.step, write))
 
-    async def export(self, folder: Path, model_dir: Path, *, lineage: str, version: int) -> None:
+    async def export(
+        self, folder: Path, model_dir: Path, *, lineage: str, version: int, trained_on: Iterable[str] = ()
+    ) -> None:
         """Write the weights as a model folder, in what the engines serve in, with the tokenizer of ``model_dir``."""
-        await self._run(lambda: write_model(folder, self._served(), model_dir, lineage=lineage, version=version))
+        await self._run(
+            lambda: write_model(
+                folder, self._served(), model_dir, lineage=lineage, version=version, trained_on=trained_on
+            )
+        )
 
     async def load(self, folder: Path) -> None:
         """Go on from the folder that `save` made a checkpoint."""

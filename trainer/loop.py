@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from envsdk.episode.record import EpisodeRecord
@@ -175,10 +176,15 @@ async def train(config: TrainConfig, run: RunDir, *, say: Callable[[str], None] 
                 run.update(status="interrupted", why="interrupted")
                 raise
             lineage, version = origin(parts.model_dir)[0], parts.publisher.version
-            await parts.learner.export(run.path / MODEL, parts.model_dir, lineage=lineage, version=version)
+            tasks = {record.task_digest for record in parts.ledger.records()}
+            await parts.learner.export(
+                run.path / MODEL, parts.model_dir, lineage=lineage, version=version, trained_on=tasks
+            )
             outcomes = dict(parts.ledger.outcomes)
     except BaseException as error:
-        run.update(status="interrupted" if isinstance(error, asyncio.CancelledError) else "failed", why=str(error))
+        ended = "interrupted" if isinstance(error, asyncio.CancelledError) else "failed"
+        with suppress(OSError):  # a disk that is full for this, too, must not hide what happened
+            run.update(status=ended, why=str(error) or ended)
         raise
     result = RunResult(str(run.path), **summarise(read_rows(run.path / METRICS).rows), outcomes=outcomes)
     run.update(status="done", ended=time.time(), result=asdict(result))

@@ -55,7 +55,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from the signature
         registry=registry,
         out=out,
     )
-    name, found = asyncio.run(work)
+    name, found, seen = asyncio.run(work)
     nothing = EnvsdkError(
         f"none of {len(found.records)} episodes could be scored: {_lost(found)}",
         code="nothing_scored",
@@ -65,7 +65,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from the signature
     errors = [] if found.overall.rate is not None else [nothing]
     for error in errors:
         typer.echo(f"error [{error.code}] {error}", err=True)
-    finish(errors, as_json=as_json, text=_text(name, found), **_result(name, found))
+    finish(errors, as_json=as_json, text=_text(name, found), **_result(name, found), seen_in_training=seen)
 
 
 async def _evaluate(
@@ -81,7 +81,8 @@ async def _evaluate(
     sandbox: str,
     registry: str,
     out: Path | None,
-) -> tuple[str, Evaluation]:
+) -> tuple[str, Evaluation, int | None]:
+    """Name of the set, what was measured, and how many of its tasks the model was trained on, where that is known."""
     # Heavy, all of them: none is needed for --help.
     from envsdk.episode.conversation import ConversationAgent
     from envsdk.episode.run import run_episode
@@ -91,6 +92,8 @@ async def _evaluate(
     from trainer import task_set as sets
     from trainer.engines.policy import open_policy
     from trainer.evaluate import evaluate as run_evaluation
+    from trainer.model_folder import seen_in_training
+    from trainer.models import resolve_model
     from trainer.waiting import told
 
     say = Lines()
@@ -98,6 +101,10 @@ async def _evaluate(
         name, _, pairs = sets.pin(client, query=query, revision=task_set)
         tasks = sets.fetch(client, pairs[:limit] if limit else pairs, Path(folder))
         say(f"{len(tasks)} tasks of {name}, {n} episodes each")
+        known = seen_in_training(resolve_model(model, progress=say))
+        seen = None if known is None else sum(task.digests.task in known for task in tasks)
+        if seen != 0:
+            say(_warning(seen, len(tasks)))
         provider = open_provider(sandbox or None)
         policy = open_policy(model, temperature=temperature, max_concurrent=concurrency)
         done: list[EpisodeRecord] = []
@@ -121,7 +128,13 @@ async def _evaluate(
         finally:
             await policy.close()
             await provider.close()
-    return name, found
+    return name, found, seen
+
+
+def _warning(seen: int | None, tasks: int) -> str:
+    if seen is None:
+        return "the model's folder does not say which tasks it was trained on: it may have seen these"
+    return f"the model was trained on {seen} of these {tasks} tasks: their rate says nothing of tasks that it never saw"
 
 
 def _result(name: str, found: Evaluation) -> dict[str, Any]:

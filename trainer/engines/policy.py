@@ -17,7 +17,7 @@ from trainer.engines.options import EngineOptions
 from trainer.engines.rotation import Rotation
 from trainer.engines.token_policy import Sampling, TokenPolicy, Watcher
 from trainer.engines.vllm_engine import VllmEngine
-from trainer.model_folder import origin
+from trainer.model_folder import origin, revision
 from trainer.models import resolve_model
 from trainer.placement import place, sharing, visible_gpus
 
@@ -141,11 +141,13 @@ class LazyPolicy:
 
 
 def policy_id(model_dir: Path, *, engine: EngineOptions, sampling: Sampling) -> PolicyId:
-    """Name the policy that this machine's vLLM makes of a model folder."""
+    """Name the policy that this machine's vLLM makes of a model folder: by its lineage, where it was trained here."""
+    lineage = origin(model_dir)[0]
     distribution = packages_distributions().get("vllm", ["vllm"])[0]
     return PolicyId(
-        model=model_dir.name,
-        lineage=origin(model_dir)[0],
+        model=lineage,
+        revision=revision(model_dir),
+        lineage=lineage,
         engine=f"{distribution} {version(distribution)}",
         precision=engine.dtype,
         sampling=sampling.model_dump(),

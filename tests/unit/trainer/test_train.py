@@ -22,6 +22,7 @@ from tests.fakes.runs import FakeEnds, install, parity_registry
 from trainer.config import TrainConfig
 from trainer.ledger import Ledger
 from trainer.loop import RunResult, train
+from trainer.model_folder import seen_in_training
 from trainer.run_dir import RunDir
 from trainer.uploader import Uploader
 
@@ -169,6 +170,13 @@ async def test_a_longer_run_goes_on_where_a_shorter_one_ended(
     assert set(ended.values()) == {1}
 
 
+async def test_the_trained_model_says_which_tasks_it_saw(ends: FakeEnds, config: TrainConfig, tmp_path: Path) -> None:
+    await trained(config, tmp_path / "r")
+    seen = seen_in_training(tmp_path / "r" / "model")
+    assert seen
+    assert seen == {record.task_digest for record in Ledger(tmp_path / "r").records()}
+
+
 async def test_in_lock_step_a_trained_models_next_run_has_no_lag_nor_has_its_resume(
     ends: FakeEnds, config: TrainConfig, tmp_path: Path
 ) -> None:
@@ -213,7 +221,8 @@ async def test_an_interrupted_run_says_so_closes_what_it_started_and_can_be_resu
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    assert RunDir.open(tmp_path / "r").facts["status"] == "interrupted"
+    facts = RunDir.open(tmp_path / "r").facts
+    assert (facts["status"], facts["why"]) == ("interrupted", "interrupted")
     assert engine.closed
     assert Ledger(tmp_path / "r").open == {}
     more = config.model_copy(update={"steps": 20})

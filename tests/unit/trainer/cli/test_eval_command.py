@@ -15,6 +15,7 @@ from registry.client import open_registry
 from tests.fakes.engine import END, FakeEngine
 from tests.fakes.runs import fake_policy, parity_registry
 from tests.fakes.sandbox import FakeProvider
+from trainer import models
 from trainer.engines import policy
 
 
@@ -25,11 +26,14 @@ class Bench:
         self.registry = parity_registry(folder)
         self.engine = FakeEngine(reply=self.answer, max_model_len=4096)
         self.options: dict = {}
+        self.model = folder / "model"
+        self.model.mkdir()
         monkeypatch.setattr(policy, "open_policy", self.open)
+        monkeypatch.setattr(models, "resolve_model", lambda _name, progress: self.model)
         monkeypatch.setattr(envsdk.sandboxes, "open_provider", lambda _name: FakeProvider())
 
     def answer(self, request) -> tuple[int, ...]:
-        place = int(request.request_id.split("-")[2].split(".")[0])
+        place = int(request.request_id.rsplit("-", 1)[1].split(".")[0])
         return (11, END) if place == 0 else (3, END)
 
     def open(self, model: str, **options):
@@ -92,10 +96,41 @@ def test_attempts_at_a_task_have_seeds_of_their_own_and_the_same_ones_next_time(
         bench.engine.requests.clear()
         bench.engine.closed = False
         bench.run("--query", "family:parity", "-n", "3", "--seed", "5")
-        seeds.append(sorted((request.request_id, request.seed) for request in bench.engine.requests))
+        asked = {
+            request.request_id.partition("-")[2].partition("-")[2]: request.seed for request in bench.engine.requests
+        }
+        seeds.append(asked)
     capsys.readouterr()
     assert seeds[0] == seeds[1]
-    assert len({seed for _, seed in seeds[0]}) == 18
+    assert len(set(seeds[0].values())) == 18
+
+
+def trained(bench: Bench, **more: object) -> None:
+    said = {"lineage": "fake", "weight_version": 3, **more}
+    (bench.model / "envsdk.json").write_text(json.dumps(said))
+
+
+def test_a_model_that_was_never_trained_here_saw_no_task(bench: Bench, capsys) -> None:
+    assert bench.run("--query", "family:parity", "-n", "1") == 0
+    assert result(capsys)["seen_in_training"] == 0
+
+
+def test_tasks_that_the_model_was_trained_on_are_counted_and_said(bench: Bench, capsys) -> None:
+    with open_registry(bench.registry) as client:
+        digests = [item.task_digest for item in client.query("family:parity").items]
+    trained(bench, trained_on=[*digests[:2], "f" * 64])
+    assert bench.run("--query", "family:parity", "-n", "1") == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["seen_in_training"] == 2
+    assert "trained on 2 of these 6 tasks" in printed.err
+
+
+def test_a_model_that_does_not_say_what_it_was_trained_on_is_not_called_innocent(bench: Bench, capsys) -> None:
+    trained(bench)
+    assert bench.run("--query", "family:parity", "-n", "1") == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["seen_in_training"] is None
+    assert "does not say" in printed.err
 
 
 def test_an_engine_that_fails_enters_no_rate_and_is_said_to_have_failed(bench: Bench, capsys) -> None:
