@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from envsdk.checks.outputs import read_files
 from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.unpacking import texts_in
 
 MAX_FILES = 400
 MAX_KIB = 64
@@ -40,7 +41,8 @@ class ImageView:
     """What an agent finds in the pristine image.
 
     Attributes:
-        files: path -> text of every small text file that the agent can read and that no package owns.
+        files: path -> text of every small text file that the agent can read and that no package owns, and of those
+            inside archives and databases (`envsdk.checks.unpacking`).
         others: paths of such files that are no text.
         environment: its variables.
         repositories: folders named ``.git``.
@@ -71,6 +73,8 @@ async def _look(stage: Stage) -> ImageView:
         repositories = await lines(_REPOSITORIES, "root")
     files = {path: text for path, data in contents.items() if (text := _text(data)) is not None}
     others = tuple(path for path in contents if path not in files)
+    for path in others:
+        files |= texts_in(path, contents[path])
     return ImageView(files, others, environment, tuple(repositories))
 
 

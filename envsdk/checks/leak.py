@@ -20,6 +20,7 @@ from envsdk.checks.image_files import image_view
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.opening import SOLVE
 from envsdk.checks.stage import OracleRun, Stage
+from envsdk.checks.unpacking import outer
 
 _LONG = 40
 _MAX_ENCODED = 4096
@@ -115,7 +116,16 @@ def _gives_away(path: str, bare: str, secret: Secret, tests: str) -> bool:
         return len(secret.text) > 1 or path in tests
     if secret.is_telling:
         return secret.text in bare
-    return len(secret.text) >= 3 and bool(_TELLING.search(path)) and _as_word(secret.text, bare)
+    return len(secret.text) >= 3 and (
+        (bool(_TELLING.search(path)) and _as_word(secret.text, bare)) or _is_called(secret.text, bare)
+    )
+
+
+def _is_called(answer: str, text: str) -> bool:
+    """A line says a word for an answer, and then this one."""
+    called = r"(?<![a-z])(?:answers?|solutions?|expected|oracle|golden)(?![a-z])[^\n]{0,40}?"
+    said = rf"{called}(?<![\w.-]){re.escape(answer)}(?![\w.])"
+    return "\n" not in answer and re.search(said, text, re.IGNORECASE) is not None
 
 
 def _is_told(answer: str, instruction: str) -> bool:
@@ -141,8 +151,9 @@ def _decoded(bare: str) -> Iterator[str]:
 
 
 def is_input(path: str, stage: Stage) -> bool:
-    """The instruction names the file, or a folder that it lies in."""
+    """The instruction names the file, or a folder that it lies in; of what lies in an archive, the archive."""
     instruction = stage.task.spec.instruction
+    path = outer(path)
     name = posixpath.basename(path)
     if path in instruction or ("." in name and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", instruction)):
         return True

@@ -1,7 +1,8 @@
-"""Names on which instruction and verifier must agree: functions of a module that is handed in, keys of a JSON answer.
+"""Names on which instruction and verifier must agree: functions of a module, keys of a JSON answer, columns of a table.
 
 A name that the verifier asks for must stand in the instruction. Only what is surely asked of the submission counts: an
-import from a module that the agent writes, and a key of a value that was read from JSON.
+import from a module that the agent writes, a key of a value that was read from JSON, and a column of a row that
+`csv.DictReader` gave.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import difflib
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from envsdk.checks.lint.fault import Fault
 from envsdk.checks.lint.files import TaskFiles
 
 _LOADED = re.compile(r"(?P<name>\w+)\s*=\s*json\.loads?\(")
+_READER = re.compile(r"(?:(?P<rows>\w+)\s*=\s*(?:list\(|\[\*)?|\bin\s+(?:list\()?)csv\.DictReader\(")
 _OWN = re.compile(r"/tests/")
 
 
@@ -23,12 +25,13 @@ def spoken_names(files: TaskFiles) -> Iterator[tuple[str, Fault]]:
     spec = files.task.spec
     if spec.steps or spec.agent.protocol != "shell":
         return
-    words = set(re.findall(r"\w+", spec.instruction))
     for artifact in spec.artifacts:
         name = posixpath.basename(artifact)
         stem, suffix = posixpath.splitext(name)
         for path, text in files.under("tests").items():
-            found = _functions(stem, text) if suffix == ".py" else _keys(name, text) if suffix == ".json" else ()
+            is_module = suffix == ".py"
+            words = set(re.findall(r"\w+", spec.instruction if is_module else spec.instruction.replace(name, "")))
+            found = _functions(stem, text) if is_module else _keys(name, text, _LOADS.get(suffix, _nothing)(text))
             for word, number in found:
                 if word not in words:
                     yield artifact, Fault("unknown_name", path, number, _said(word, artifact, words))
@@ -45,11 +48,30 @@ def _functions(stem: str, text: str) -> Iterator[tuple[str, int]]:
             yield from ((match["name"], number) for match in calls.finditer(line))
 
 
-def _keys(name: str, text: str) -> Iterator[tuple[str, int]]:
-    """Keys of values loaded from JSON, where the text reads one file of that name and none of its own."""
+def _objects(text: str) -> set[str]:
+    """Variables that hold what was read from JSON."""
+    return {match["name"] for match in _LOADED.finditer(text)}
+
+
+def _rows(text: str) -> set[str]:
+    """Variables that run through the rows of a table with a head."""
+    read = [match["rows"] for match in _READER.finditer(text)]
+    sources = "|".join(["csv\\.DictReader", *(re.escape(rows) + r"\b" for rows in read if rows)])
+    return set(re.findall(rf"\bfor\s+(\w+)\s+in\s+(?:list\()?(?:{sources})", text)) if read else set()
+
+
+def _nothing(text: str) -> set[str]:  # noqa: ARG001 - as the others
+    return set()
+
+
+_LOADS: Mapping[str, Callable[[str], set[str]]] = {".json": _objects, ".csv": _rows, ".tsv": _rows}
+
+
+def _keys(name: str, text: str, variables: set[str]) -> Iterator[tuple[str, int]]:
+    """Keys asked of some variables, where the text reads one file of that name and none of its own."""
     if name not in text or _OWN.search(re.sub(r"/tests/test\.sh", "", text)):
         return
-    for loaded in {match["name"] for match in _LOADED.finditer(text)}:
+    for loaded in variables:
         key = re.compile(rf"(?<![\w.]){re.escape(loaded)}(?:\.get\(|\[)\s*[\"'](?P<key>\w+)[\"']")
         for number, line in enumerate(text.splitlines(), 1):
             yield from ((match["key"], number) for match in key.finditer(line))

@@ -21,21 +21,42 @@ def parsed(text: str) -> Any:
     return value if isinstance(value, dict | list) and value else None
 
 
-def others(value: Any, wording: Wording, instruction: str) -> Iterator[tuple[str, str]]:
-    """Name and text of wrong variations of a JSON value that is not empty."""
+def others(value: Any, wording: Wording, instruction: str, inputs: str = "") -> Iterator[tuple[str, str]]:
+    """Name and text of wrong variations of a JSON value that is not empty.
+
+    Only what the instruction names, or the task's ``inputs`` give, is surely asked for: other keys are left alone.
+    """
     yield "an empty JSON object", "{}\n"
     yield "an empty JSON list", "[]\n"
     if isinstance(value, list):
         yield "the JSON list without its last member", _written(value[:-1])
+        if wording.in_order and value[::-1] != value:
+            yield "the JSON list in reverse", _written(value[::-1])
+        if isinstance(value[-1], dict):
+            for name, other in _members(value[-1], wording, instruction, inputs):
+                yield f"the JSON list with its last {name}", _written([*value[:-1], other])
         return
-    for key in [key for key in value if _is_named(key, instruction)][:MAX_KEYS]:
-        yield f"the JSON object without {key!r}", _written({name: old for name, old in value.items() if name != key})
-        other = _other(value[key], wording)
+    for name, other in _members(value, wording, instruction, inputs):
+        yield f"the JSON {name}", _written(other)
+
+
+def _members(
+    value: dict[str, Any], wording: Wording, instruction: str, inputs: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Objects in which one member is missing or another, or two have each other's value."""
+    keys = [key for key in value if _is_named(key, instruction) or _is_named(key, inputs)][:MAX_KEYS]
+    for key in keys:
+        yield f"object without {key!r}", {name: old for name, old in value.items() if name != key}
+        other = _other(value[key], wording, inputs)
         if other is not None:
-            yield f"another value of {key!r}", _written({**value, key: other})
+            yield f"object with another value of {key!r}", {**value, key: other}
+    numbers = [key for key in keys if type(value[key]) in {int, float}]
+    pair = next(((a, b) for a in numbers for b in numbers if value[a] != value[b]), None)
+    if pair and not wording.tolerance:
+        yield "object with two values exchanged", {**value, pair[0]: value[pair[1]], pair[1]: value[pair[0]]}
 
 
-def _other(value: object, wording: Wording) -> object:
+def _other(value: object, wording: Wording, inputs: str) -> object:
     """A value that is surely wrong; `None` for free text, of which nobody can tell."""
     if isinstance(value, bool):
         return not value
@@ -43,6 +64,8 @@ def _other(value: object, wording: Wording) -> object:
         return value * 10 + 1000 if wording.tolerance else value + 1
     if isinstance(value, list) and len(value) > 1:
         return value[:-1]
+    if isinstance(value, str) and len(value) > 1 and _is_named(value, inputs):
+        return "x"
     return None
 
 

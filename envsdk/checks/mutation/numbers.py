@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterator
 from decimal import Decimal
@@ -10,6 +12,8 @@ from envsdk.checks.mutation.wording import Wording
 
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _MANY = 1000
+_LARGE = 10**9
+_PERIOD = 2 * 3 * 5 * 7
 
 
 def others(bare: str, wording: Wording) -> Iterator[tuple[str, str]]:
@@ -32,6 +36,8 @@ def _others(bare: str, wording: Wording) -> Iterator[tuple[str, str]]:
         if wording.allowed:
             size = Decimal(str(wording.allowed)) * (abs(value) / 100 if wording.is_share else 1)
             yield "the number three times the stated tolerance off", f"{value + 3 * size}\n"
+        elif wording.unit:
+            yield "the number ten times its rounding off", f"{value + 10 * Decimal(str(wording.unit))}\n"
         return
     yield "the constant 0", "0\n"
     yield "twice the number", f"{like(bare, 2 * value)}\n"
@@ -43,8 +49,25 @@ def _others(bare: str, wording: Wording) -> Iterator[tuple[str, str]]:
         yield "the number with another first decimal", f"{like(bare, value + Decimal('0.4'))}\n"
     else:
         yield "the number with a digit more behind", f"{bare}7\n"
+    if value == int(value) and 0 < value < _LARGE:
+        yield from _of_its_kind(int(value))
     if 0 < value < _MANY - 1 and value == int(value) and not wording.contains:
         yield "every number there is", "".join(f"{number}\n" for number in range(_MANY))
+
+
+def _of_its_kind(value: int) -> Iterator[tuple[str, str]]:
+    """Larger numbers that share a property which a verifier may have taken for the answer itself."""
+    yield "a number with the same remainders", f"{value + _PERIOD}\n"
+    yield "its digits in reverse", f"{str(value)[::-1]}\n"
+    if _is_prime(value):
+        yield "the next prime", f"{next(n for n in itertools.count(value + 1) if _is_prime(n))}\n"
+    root = math.isqrt(value)
+    if root * root == value:
+        yield "the next square", f"{(root + 1) ** 2}\n"
+
+
+def _is_prime(value: int) -> bool:
+    return value > 1 and all(value % divisor for divisor in range(2, math.isqrt(value) + 1))
 
 
 def plus(number: str, step: int) -> str:

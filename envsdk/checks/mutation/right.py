@@ -55,7 +55,8 @@ def _texts(text: str, wording: Wording, known_words: str) -> Iterator[tuple[str,
             yield "with an empty line at its end", text.rstrip("\n") + "\n\n"
         yield from _other_json(text)
     if wording.any_order and len(lines) > 1:
-        yield "its lines in another order", "\n".join(reversed(lines)) + "\n"
+        head = lines[: int(wording.head)]
+        yield "its lines in another order", "\n".join([*head, *reversed(lines[len(head) :])]) + "\n"
     if wording.counting and not wording.exact and (bare := _bare_number(text, known_words)):
         yield "just the number, without words that the instruction does not ask for", f"{bare}\n"
 

@@ -6,12 +6,15 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 
-from envsdk.checks.mutation import json_values, numbers
+from envsdk.checks.mutation import json_values, numbers, tables
 from envsdk.checks.mutation.mutant import Mutant
 from envsdk.checks.mutation.wording import Wording
 
 _CONSTANTS = ("0", "1", "x")
 _LETTERS = re.compile(r"[A-Za-z]{3}")
+_WORDS = re.compile(r"[A-Za-z]{2,}")
+_QUOTED = re.compile(r"`([^`]*)`")
+_MARKUP = re.compile(r"[{}\[\]<>;]")
 
 
 def mutants(
@@ -29,7 +32,7 @@ def mutants(
     """
     text = content.decode("utf-8", "replace")
     given = list(inputs)
-    made = dict(_variations(text, wording, instruction, is_copied=not is_reply and _is_copied(text, given)))
+    made = dict(_variations(text, wording, instruction, [] if is_reply else given))
     if not is_reply or wording.alone:
         made |= dict(_around(text, wording, given))
     for name, other in made.items():
@@ -37,7 +40,7 @@ def mutants(
             yield Mutant(f"{path}: {name}", {path: other.encode()})
 
 
-def _variations(text: str, wording: Wording, instruction: str, *, is_copied: bool) -> Iterator[tuple[str, str]]:
+def _variations(text: str, wording: Wording, instruction: str, inputs: list[str]) -> Iterator[tuple[str, str]]:
     bare = text.strip()
     is_number = numbers.NUMBER.fullmatch(bare) is not None
     if is_number and not wording.free:
@@ -49,20 +52,28 @@ def _variations(text: str, wording: Wording, instruction: str, *, is_copied: boo
         return
     if _LETTERS.search(text) and not numbers.NUMBER.search(text):  # a number may be all that is looked for
         yield "other letters in their places", codecs.encode(text, "rot13")
-    if (wording.case or (is_copied and not wording.any_case)) and text.swapcase() != text:
+    if (wording.case or (_is_copied(text, instruction, inputs) and not wording.any_case)) and text.swapcase() != text:
         yield "capital letters as small ones and the reverse", text.swapcase()
     if (value := json_values.parsed(text)) is not None:
-        yield from json_values.others(value, wording, instruction)
+        yield from json_values.others(value, wording, instruction, "\n".join(inputs))
     elif not wording.tolerance and (number := numbers.NUMBER.search(text)):
         yield "its first number off by one", text[: number.start()] + numbers.plus(number[0], 1) + text[number.end() :]
         yield "every number off by one", numbers.every_plus_one(text)
     yield from _by_line(text, wording)
+    if value is None:
+        yield from tables.others(text, "\n".join(inputs))
 
 
-def _is_copied(text: str, inputs: list[str]) -> bool:
-    """Every line of it stands in one of the inputs: it is data, in which no letter is like another."""
+def _is_copied(text: str, instruction: str, inputs: list[str]) -> bool:
+    """It is data, in which no letter is like another.
+
+    Every line of it stands in one of the inputs; or it is a table, of which every word stands in them or is quoted.
+    """
     lines = {line.strip() for line in text.splitlines() if line.strip()}
-    return bool(lines) and any(lines <= {line.strip() for line in given.splitlines()} for given in inputs)
+    if bool(lines) and any(lines <= {line.strip() for line in given.splitlines()} for given in inputs):
+        return True
+    known = set(_WORDS.findall("\n".join([*inputs, *_QUOTED.findall(instruction)])))
+    return tables.delimiter(text) is not None and set(_WORDS.findall(text)) <= known
 
 
 def _by_line(text: str, wording: Wording) -> Iterator[tuple[str, str]]:
@@ -73,6 +84,16 @@ def _by_line(text: str, wording: Wording) -> Iterator[tuple[str, str]]:
         yield "only its first line", lines[0]
     if len(lines) > 1 and wording.in_order:
         yield "its lines in reverse", "".join(line if line.endswith("\n") else line + "\n" for line in reversed(lines))
+        if len(lines) > 3:  # the first may be a head, and lines that are alike in what sorts them may stand either way
+            first, *between, last = lines[1:]
+            yield (
+                "its second and its last line exchanged",
+                "".join([lines[0], last.rstrip("\n") + "\n", *between, first]),
+            )
+    if len(lines) > 1 and not _MARKUP.search(text):
+        yield "its lines run together", "".join(line.strip() for line in lines) + "\n"
+    if len(lines) == 1 and len(words) == 1 and _LETTERS.search(text) and not wording.any_order:
+        yield "its letters in reverse", words[0][::-1] + "\n"
     if len(lines) == 1 and len(words) > 1 and wording.in_order:
         yield "its words in reverse", " ".join(reversed(words)) + "\n"
 

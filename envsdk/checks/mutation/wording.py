@@ -20,7 +20,9 @@ _ANY_ORDER = re.compile(
 )
 _IN_ORDER = re.compile(
     r"\bsort(?:ed|ing)?\b|ascending|descending|alphabetical|lexicographic|ordered|revers(?:e|ed)\b"
-    r"|\bin (?:the )?(?:same |given |original )?order\b|from (?:smallest|largest|lowest|highest|oldest|newest)",
+    r"|\bin (?:(?:the|their|its)\b[^.,;]{0,20} )?order\b|\border(?:ed)? by\b"
+    r"|\b(?:largest|smallest|highest|lowest|biggest|oldest|newest|latest|earliest|longest|shortest|most|least|greatest)\b"
+    r"[^.,;]{0,20}\bfirst\b|from (?:smallest|largest|lowest|highest|oldest|newest)",
     re.IGNORECASE,
 )
 _CONTAINS = re.compile(
@@ -58,6 +60,13 @@ _STATED = re.compile(
     r"(?P<size>\d+(?:\.\d+)?)\s*(?P<share>%|per ?cent)?",
     re.IGNORECASE,
 )
+_ROUNDED = re.compile(
+    r"\b(?:to|with) (?P<places>one|two|three|four|five|six|\d) (?:decimal|digits? after|places?)"
+    r"|\bnearest (?:whole|integer|unit)",
+    re.IGNORECASE,
+)
+_HEAD = re.compile(r"\bhead(?:er|ers|ing|ings|line)\b|\bfirst (?:line|row)\b|\bcolumn names\b", re.IGNORECASE)
+_NUMERALS = {name: number for number, name in enumerate(("one", "two", "three", "four", "five", "six"), start=1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,8 @@ class Wording:
         free: there are several right answers.
         allowed: the stated tolerance; of a share of the value the number of hundredths.
         is_share: the tolerance is such a share.
+        unit: one unit of the last place that the instruction has numbers rounded to.
+        head: the first line is another than the rest.
     """
 
     exact: bool
@@ -90,6 +101,8 @@ class Wording:
     free: bool = False
     allowed: float | None = None
     is_share: bool = False
+    unit: float | None = None
+    head: bool = False
 
 
 def read_wording(instruction: str) -> Wording:
@@ -108,4 +121,14 @@ def read_wording(instruction: str) -> Wording:
         free=bool(_FREE.search(instruction)),
         allowed=float(stated["size"]) if stated else None,
         is_share=bool(stated and stated["share"]),
+        unit=_unit(instruction),
+        head=bool(_HEAD.search(instruction)),
     )
+
+
+def _unit(instruction: str) -> float | None:
+    found = _ROUNDED.search(instruction)
+    if found is None:
+        return None
+    places = (found["places"] or "0").lower()
+    return float(10.0 ** -(_NUMERALS[places] if places in _NUMERALS else int(places)))

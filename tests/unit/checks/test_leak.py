@@ -26,6 +26,12 @@ def stage(tmp_path: Path, instruction: str, **spec: Any) -> Stage:
         ("/app/notes.txt", "the sum is 1366", "1366", False),
         ("/app/answer.md", "the sum is 1366", "1366", True),
         ("/app/answer.md", "the sum is 21366", "1366", False),
+        ("/app/site/index.html", "<p>\n<!-- expected total: 1366 -->", "1366", True),
+        ("/app/site/index.html", "answers to all\nquestions: 1366", "1366", False),
+        ("/app/site/index.html", "unexpected 1366", "1366", False),
+        ("/app/site/index.html", "an answering machine, 1366", "1366", False),
+        ("/app/site/index.html", "the answer is 7", "7", False),
+        ("/app/d.db!expected", "expected name: total, value: 1366", "1366", True),
         ("/app/old.py", "x = 1", "x" * 50, False),
         ("/app/old.py", "def f():\n" + "x" * 50, "x" * 50, True),
     ],
@@ -48,6 +54,8 @@ def test_a_short_answer_counts_where_the_verifier_reads_that_file() -> None:
         ("Write to /app/out.txt.", "/app/secret.txt", False),
         ("Write to /app/posts.txt.", "/app/posts/1", False),
         ("Sum my-numbers.txt.", "/app/numbers.txt", False),
+        ("Unpack `/app/data.tar.gz`.", "/app/data.tar.gz!key.txt", True),
+        ("Write key.txt.", "/opt/data.tar.gz!key.txt", False),
     ],
 )
 def test_what_the_instruction_names_is_an_input(tmp_path: Path, instruction: str, path: str, named: bool) -> None:

@@ -68,3 +68,31 @@ def test_a_fault_says_what_was_probably_meant(tmp_path: Path) -> None:
     (found,) = spoken_names(files)
     assert "did you mean slug?" in found[1].what
     assert found[1].line == 1
+
+
+CSV = "Write `/app/errors.csv` with the columns path and count."
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "rows = list(csv.DictReader(open('/app/errors.csv')))\nassert all(row['errors'] for row in rows)\n",
+        "for r in csv.DictReader(open('/app/errors.csv')):\n    assert r.get('errors')\n",
+        "with open('/app/errors.csv') as f:\n    assert [x['errors'] for x in csv.DictReader(f)]\n",
+    ],
+)
+def test_a_column_that_the_instruction_does_not_name_is_found(tmp_path: Path, test: str) -> None:
+    assert asked(tmp_path, CSV, "/app/errors.csv", f"import csv\n{test}") == ["errors"]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "rows = list(csv.DictReader(open('/app/errors.csv')))\nassert [row['path'] for row in rows]\n",
+        "want = [{'n': 1}]\nrows = list(csv.DictReader(open('/app/errors.csv')))\nassert [w['n'] for w in want]\n",
+        "for r in csv.DictReader(open('/tests/errors.csv')):\n    assert r['errors']\n",
+        "for r in csv.reader(open('/app/errors.csv')):\n    assert names['errors']\n",
+    ],
+)
+def test_columns_that_are_named_or_the_verifiers_own_are_not(tmp_path: Path, test: str) -> None:
+    assert asked(tmp_path, CSV, "/app/errors.csv", f"import csv\n{test}") == []

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsdk.checks.mutation import json_values, numbers, texts
+from envsdk.checks.mutation import json_values, numbers, right, texts
 from envsdk.checks.mutation.wording import read_wording
 
 PLAIN = read_wording("Do it.")
@@ -140,20 +140,20 @@ ASKED = "Write min, ok, names and note."
 def test_each_named_part_of_an_object_is_dropped_and_changed() -> None:
     found = dict(json_values.others(VALUE, PLAIN, ASKED))
     assert "min" not in json.loads(found["the JSON object without 'min'"])
-    assert json.loads(found["another value of 'min'"])["min"] == 4
-    assert json.loads(found["another value of 'ok'"])["ok"] is False
-    assert json.loads(found["another value of 'names'"])["names"] == ["a"]
+    assert json.loads(found["the JSON object with another value of 'min'"])["min"] == 4
+    assert json.loads(found["the JSON object with another value of 'ok'"])["ok"] is False
+    assert json.loads(found["the JSON object with another value of 'names'"])["names"] == ["a"]
 
 
 def test_free_text_and_parts_that_nobody_asked_for_are_left_alone() -> None:
     found = dict(json_values.others(VALUE, PLAIN, ASKED))
-    assert "another value of 'note'" not in found
+    assert "the JSON object with another value of 'note'" not in found
     assert not any("extra" in name for name in found)
 
 
 def test_under_a_tolerance_a_changed_value_is_far_off() -> None:
     found = dict(json_values.others({"min": 3}, NEAR, ASKED))
-    assert json.loads(found["another value of 'min'"])["min"] > 1000
+    assert json.loads(found["the JSON object with another value of 'min'"])["min"] > 1000
 
 
 @pytest.mark.parametrize("text", ["", "42", "null", "{}", "[]", "not json", '"word"'])
@@ -164,3 +164,118 @@ def test_what_is_no_object_and_no_list_is_not_taken_for_one(text: str) -> None:
 def test_a_list_loses_its_last_member() -> None:
     found = dict(json_values.others([1, 2], PLAIN, ASKED))
     assert json.loads(found["the JSON list without its last member"]) == [1]
+
+
+TABLE = "path,count\n/Pay,2\n/cart,2\n/home,1\n"
+LOG = "10.0.0.1 /Pay\n10.0.0.2 /cart\n10.0.0.3 /home\n"
+
+
+def table(instruction: str, given: str = LOG) -> dict[str, str]:
+    made = texts.mutants("/a", TABLE.encode(), read_wording(instruction), (given,), instruction=instruction)
+    return {mutant.name.removeprefix("/a: "): mutant.files["/a"].decode() for mutant in made}
+
+
+@pytest.mark.parametrize("asked", ["the largest count first", "ordered by count", "in the file's order", "sorted"])
+def test_where_an_order_is_asked_for_lines_below_a_head_change_places(asked: str) -> None:
+    assert table(f"One row each, {asked}.")["its second and its last line exchanged"] == (
+        "path,count\n/home,1\n/cart,2\n/Pay,2\n"
+    )
+
+
+@pytest.mark.parametrize("asked", ["One row each.", "One row each, sorted, or in any order."])
+def test_where_none_is_they_stay(asked: str) -> None:
+    assert not [name for name in table(asked) if "exchanged" in name or "reverse" in name]
+
+
+def test_cells_that_come_from_the_inputs_are_another_and_free_text_is_left_alone() -> None:
+    assert table("Count.")["another cell in column 1 of its last row"] == "path,count\n/Pay,2\n/cart,2\nx,1\n"
+    assert not [name for name in table("Count.", given="nothing of it") if "cell" in name]
+
+
+def test_letters_of_a_table_count_where_every_word_is_given_or_quoted() -> None:
+    name = "capital letters as small ones and the reverse"
+    assert name in table("The header is `path,count`.")
+    assert name not in table("The header is of your making.")
+    assert name not in table("The header is `path,count`. Case does not matter.")
+
+
+@pytest.mark.parametrize(
+    ("text", "made"), [("a b\nc d\n", True), ('{\n"a": 1\n}\n', False), ("a {\n}\n", False), ("a b\n", False)]
+)
+def test_lines_run_together_are_wrong_where_lines_mean_something(text: str, made: bool) -> None:
+    assert ("its lines run together" in texts_of(text)) == made
+
+
+@pytest.mark.parametrize(
+    ("text", "made"), [("Canberra\n", "arrebnaC\n"), ("Anna", "annA\n"), ("ab\n", None), ("two words", None)]
+)
+def test_a_word_is_read_backwards(text: str, made: str | None) -> None:
+    assert texts_of(text, is_reply=True).get("its letters in reverse") == made
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "other"),
+    [
+        ("401", "the next prime", "409\n"),
+        ("144", "the next square", "169\n"),
+        ("144", "a number with the same remainders", "354\n"),
+        ("401", "its digits in reverse", "104\n"),
+    ],
+)
+def test_a_number_may_have_been_taken_for_its_kind(number: str, name: str, other: str) -> None:
+    assert dict(numbers.others(number, PLAIN))[name] == other
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [("400", "the next prime"), ("145", "the next square"), ("1221", "its digits in reverse")]
+)
+def test_a_number_that_is_not_of_a_kind_has_no_next_of_it(number: str, name: str) -> None:
+    assert name not in dict(numbers.others(number, PLAIN))
+
+
+@pytest.mark.parametrize(
+    ("asked", "wrong"),
+    [
+        ("rounded to one decimal", 11.0),
+        ("rounded to 2 decimal places", 10.1),
+        ("rounded to the nearest integer", 20.0),
+        ("within 0.5, rounded to one decimal", 11.5),
+    ],
+)
+def test_rounding_says_how_far_is_wrong_where_no_tolerance_does(asked: str, wrong: float) -> None:
+    found = dict(numbers.others("10.0", read_wording(asked)))
+    [other] = [text for name, text in found.items() if "off" in name and "far" not in name]
+    assert float(other) == wrong
+
+
+def test_two_values_of_an_object_change_places() -> None:
+    found = dict(json_values.others({"red": 3, "blue": 2}, PLAIN, "Count.", "red blue red red blue"))
+    assert json.loads(found["the JSON object with two values exchanged"]) == {"red": 2, "blue": 3}
+    assert json.loads(found["the JSON object with another value of 'blue'"]) == {"red": 3, "blue": 3}
+
+
+def test_keys_that_nobody_names_are_left_alone() -> None:
+    assert set(dict(json_values.others({"red": 3, "blue": 2}, PLAIN, "Count.", ""))) == {
+        "an empty JSON object",
+        "an empty JSON list",
+    }
+
+
+def test_the_last_object_of_a_list_is_changed_like_any() -> None:
+    found = dict(json_values.others([{"name": "Ada", "age": 3}], PLAIN, "With `name` and `age`.", "Ada"))
+    assert json.loads(found["the JSON list with its last object with another value of 'name'"]) == [
+        {"name": "x", "age": 3}
+    ]
+    assert json.loads(found["the JSON list with its last object with another value of 'age'"]) == [
+        {"name": "Ada", "age": 4}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [("In any order.", "c\nb\na\n"), ("A header, then names in any order.", "a\nc\nb\n"), ("Sorted.", None)],
+)
+def test_right_lines_in_another_order_keep_a_head(instruction: str, expected: str | None) -> None:
+    made = right.variants({"/a": b"a\nb\nc\n"}, {}, read_wording(instruction), "")
+    found = {mutant.name: mutant.files["/a"].decode() for mutant in made}
+    assert found.get("/a: its lines in another order") == expected
