@@ -19,6 +19,8 @@ from filelock import FileLock, Timeout
 
 from envsdk.errors import PrerequisiteError, StoreError, UsageError
 from envsdk.home import models_dir
+from trainer.checkpoint import DONE
+from trainer.model_check import model_fault
 
 Progress = Callable[[str], None]
 
@@ -55,10 +57,12 @@ def resolve_model(name_or_path: str | Path, *, progress: Progress = lambda _: No
     """The folder of a model: ``smollm2`` and ``tiny`` are made on demand, anything else is a folder that exists.
 
     Raises:
-        UsageError: ``no_such_model``: no such name or folder; ``not_a_model``: a folder without a ``config.json``.
+        UsageError: ``no_such_model``: no such name or folder; ``not_a_model``: a folder that lacks a part of one.
     """
     if str(name_or_path) in NAMED:
-        return NAMED[str(name_or_path)](progress=progress)
+        made = NAMED[str(name_or_path)](progress=progress)
+        _require_model(made, ours=True)
+        return made
     folder = Path(name_or_path).expanduser()
     if not folder.is_dir():
         raise UsageError(
@@ -67,14 +71,20 @@ def resolve_model(name_or_path: str | Path, *, progress: Progress = lambda _: No
             hint="models are not downloaded: give a folder that holds config.json and the weights",
             where=str(name_or_path),
         )
-    if not (folder / "config.json").is_file():
-        raise UsageError(
-            "the folder holds no config.json",
-            code="not_a_model",
-            hint="give the folder that transformers' save_pretrained wrote",
-            where=str(folder),
-        )
+    _require_model(folder, ours=False)
     return folder.absolute()
+
+
+def _require_model(folder: Path, *, ours: bool) -> None:
+    fault = model_fault(folder)
+    if not fault:
+        return
+    hint = "give the folder that transformers' save_pretrained wrote, with all its files"
+    if ours:
+        hint = "remove the folder: it is made again"
+    elif (folder / DONE).is_file():
+        hint = "this is a checkpoint: a run that has ended keeps its model in RUN/model"
+    raise UsageError(f"no whole model is here: {fault}", code="not_a_model", hint=hint, where=str(folder))
 
 
 def _made_once(name: str, make: Callable[[Path, Progress], None], progress: Progress) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from envsdk.errors import PrerequisiteError, StoreError, UsageError
+from tests.fakes.models import write_model
 from trainer import models
 
 
@@ -132,10 +133,28 @@ def test_a_wrong_path_is_a_usage_error(tmp_path: Path, prepare: Callable[[Path],
     assert (caught.value.code, caught.value.exit_code) == (code, 2)
 
 
-def test_a_folder_with_a_configuration_is_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "config.json").write_text("{}")
+def test_a_checkpoint_is_told_from_a_model(tmp_path: Path) -> None:
+    (tmp_path / "done.json").write_text("{}")
+    with pytest.raises(UsageError) as caught:
+        models.resolve_model(tmp_path)
+    assert (caught.value.code, "RUN/model" in caught.value.hint) == ("not_a_model", True)
+
+
+def test_a_whole_model_is_found_by_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_model(tmp_path)
     monkeypatch.chdir(tmp_path.parent)
     assert models.resolve_model(tmp_path.name) == tmp_path
+
+
+def test_a_model_of_ours_that_lost_a_file_says_how_it_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_model(tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    monkeypatch.setitem(models.NAMED, "tiny", lambda progress: tmp_path)  # type: ignore[misc]
+    with pytest.raises(UsageError, match="no weights") as caught:
+        models.resolve_model("tiny")
+    assert "made again" in caught.value.hint
 
 
 @pytest.mark.slow
