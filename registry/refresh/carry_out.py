@@ -69,6 +69,7 @@ async def find_replacements(
     found: list[Replacement] = []
     refused: list[Refused] = []
     open_slots = list(plan.draw)
+    heard(0, len(open_slots))
     for number in range(_ROUNDS):
         if not open_slots:
             break

@@ -47,7 +47,7 @@ async def propose_refresh(
         lineage: whose saturation counts; the reference's where empty.
         policy: measures the replacements; without one they are only checked.
         sandbox: name of the back end; the first that works where `None`.
-        heard: told (found, wanted) after each round of draws.
+        heard: told (found, wanted) at first and after each round of draws.
         looked: told after every look at a replacement.
     """
     families = registered_families()

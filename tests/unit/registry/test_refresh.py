@@ -89,6 +89,12 @@ def test_a_broken_task_goes_whatever_its_pass_rate(grown, families, make_record,
     assert {one.why for one in plan.retire} == {"saturated", "broken"}
 
 
+def test_how_many_are_wanted_is_told_before_the_first_is_found(grown, families, make_report, tmp_path):
+    told = []
+    propose(grown, families, make_report, tmp_path, heard=lambda found, wanted: told.append((found, wanted)))
+    assert told == [(0, 5), (5, 5)]
+
+
 def test_nothing_changes_until_it_is_published(grown, families, make_report, tmp_path):
     before = grown.revision("sums")
     propose(grown, families, make_report, tmp_path)
