@@ -18,11 +18,14 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from envsdk.errors import EnvsdkError, StoreError, UsageError
 from registry.jobs import LEASE_S, JobView, claim, finish, release, renew
 from registry.local import LocalRegistry
+
+if TYPE_CHECKING:
+    from registry.calibration.measure import Campaign
 
 _RENEW_S = 2.0
 _IDLE_S = 1.0
@@ -155,6 +158,13 @@ async def _calibrate(registry: LocalRegistry, arguments: Mapping[str, Any], fold
 async def _refresh(registry: LocalRegistry, arguments: Mapping[str, Any], folder: Path, tell: Tell) -> dict[str, Any]:
     from registry.refresh.job import propose_refresh
 
+    rounds: list[Campaign] = []
+
+    def looked(campaign: Campaign) -> None:
+        if not any(campaign is one for one in rounds):
+            rounds.append(campaign)  # each round of draws is measured by itself
+        tell({"episodes": sum(one.episodes for one in rounds)})
+
     number, body = await propose_refresh(
         registry,
         str(arguments.get("set", "")),
@@ -162,7 +172,7 @@ async def _refresh(registry: LocalRegistry, arguments: Mapping[str, Any], folder
         policy=str(arguments.get("policy", "")),
         folder=folder,
         heard=lambda found, wanted: tell({"replacements": found, "wanted": wanted}),
-        looked=lambda campaign: tell({"episodes": campaign.episodes}),
+        looked=looked,
     )
     return {"proposal": number, "retire": len(body["retire"]), "add": len(body["add"])}
 

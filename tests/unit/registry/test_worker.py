@@ -8,8 +8,9 @@ import pytest
 
 from envsdk.errors import StoreError, UsageError
 from registry import worker
+from registry.calibration.measure import Campaign
 from registry.jobs import MAX_ATTEMPTS, cancel, enqueue, find_job
-from registry.worker import serve_jobs
+from registry.worker import WORKS, serve_jobs
 from tests.fakes.http_chat import chat_server, said
 
 
@@ -171,3 +172,25 @@ def test_a_calibration_asked_for_is_done(sqlite_registry, ask, make_text_task, m
     job = look(sqlite_registry, number)
     assert (job.state, job.result) == ("done", {"tasks": 1, "episodes": 12, "fixed": 32})
     assert sqlite_registry.query("status:too_hard").total == 1
+
+
+def test_a_refresh_tells_the_episodes_of_all_its_rounds(sqlite_registry, ask, monkeypatch):
+    told = []
+
+    async def propose(_registry, _name, *, looked, heard, **_options):
+        heard(0, 3)
+        first, second = Campaign(tasks=3), Campaign(tasks=2)
+        for campaign, episodes in ((first, 4), (first, 36), (second, 8)):
+            campaign.episodes = episodes
+            looked(campaign)
+        return 7, {"retire": [1, 2, 3], "add": [4]}
+
+    monkeypatch.setattr("registry.refresh.job.propose_refresh", propose)
+
+    async def refresh(registry, arguments, folder, tell):
+        return await WORKS["refresh"](registry, arguments, folder, lambda given: (told.append(given), tell(given)))
+
+    number = ask("refresh", set="shell")
+    drain(sqlite_registry, refresh=refresh)
+    assert look(sqlite_registry, number).result == {"proposal": 7, "retire": 3, "add": 1}
+    assert told == [{"replacements": 0, "wanted": 3}, {"episodes": 4}, {"episodes": 36}, {"episodes": 44}]
