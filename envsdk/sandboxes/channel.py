@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from envsdk.errors import SandboxError
@@ -41,17 +41,20 @@ _NO_WORKDIR = 2
 class _Pending:
     """A request in flight: what it wrote so far (a listener keeps it, if there is one), and what its caller awaits."""
 
-    __slots__ = ("done", "err", "out", "received", "sink", "started")
+    __slots__ = ("done", "err", "out", "received", "room", "sink", "started")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, sink: OutputSink | None = None) -> None:
         self.done: asyncio.Future[End | bytes | None] = loop.create_future()
         self.out: list[bytes] = []
         self.err: list[bytes] = []
         self.received = 0
+        self.room = asyncio.Event()  # for a piece of input
+        self.room.set()
         self.sink = sink
         self.started = loop.time()
 
     def finish(self, value: End | bytes | None) -> None:
+        self.room.set()
         if not self.done.done():
             self.done.set_result(value)
 
@@ -102,6 +105,8 @@ class Channel(asyncio.Protocol):
                 pending.sink(1 if kind == ord("O") else 2, payload)
             else:
                 (pending.out if kind == ord("O") else pending.err).append(payload)
+        elif kind == ord("F"):
+            pending.room.set()
         else:
             pending.finish(parse_end(payload) if kind == ord("X") else payload)
 
@@ -210,8 +215,8 @@ class Channel(asyncio.Protocol):
     ) -> ExecResult:
         """Run one child to its end. Cancelling the caller kills the child's process tree.
 
-        ``feed`` is input that goes on while the child runs, in place of ``stdin``; a child that leaves more than 1 MiB
-        of it unread sees it end. What ``on_output`` hears is not in the result.
+        ``feed`` is input that goes on while the child runs, in place of ``stdin``; more is asked for as it is read.
+        What ``on_output`` hears is not in the result.
 
         Raises `SandboxError` (``unknown_user``, ``cannot_start``) where it never ran.
         """
@@ -229,13 +234,14 @@ class Channel(asyncio.Protocol):
                 env=items,
                 timeout_s=timeout_s,
                 output_cap_bytes=output_cap_bytes,
-                stdin_bytes=len(stdin) if feed is None else OPEN_INPUT,
+                stdin_bytes=OPEN_INPUT if feed is not None or len(stdin) > CHUNK_BYTES else len(stdin),
             )
             self._write(b"S", number, payload)
-            if feed is None:
-                await self._send_input(number, stdin)
-            else:
-                feeding = asyncio.ensure_future(self._feed(number, feed))
+            if feed is not None or len(stdin) > CHUNK_BYTES:
+                feeding = asyncio.ensure_future(self._feed(number, pending, feed or _one(stdin)))
+            elif stdin:
+                await self._may_write.wait()
+                self._write(b"D", number, stdin)
             if self.lost is None:
                 end = cast("End | None", await pending.done)
         except asyncio.CancelledError:
@@ -250,17 +256,22 @@ class Channel(asyncio.Protocol):
             self._write(b"K", number)
         return _result(pending, end, self._loop.time() - pending.started, user)
 
-    async def _send_input(self, number: int, data: bytes) -> None:
-        for at in range(0, len(data), CHUNK_BYTES):
-            await self._may_write.wait()
-            self._write(b"D", number, data[at : at + CHUNK_BYTES])
-
-    async def _feed(self, number: int, feed: AsyncIterable[bytes]) -> None:
+    async def _feed(self, number: int, pending: _Pending, feed: AsyncIterable[bytes]) -> None:
         try:
             async for data in feed:
-                await self._send_input(number, data)
+                for at in range(0, len(data), CHUNK_BYTES):
+                    await pending.room.wait()
+                    await self._may_write.wait()
+                    if pending.done.done():
+                        return
+                    pending.room.clear()
+                    self._write(b"D", number, data[at : at + CHUNK_BYTES])
         finally:
             self._write(b"D", number)
+
+
+async def _one(data: bytes) -> AsyncIterator[bytes]:
+    yield data
 
 
 def _result(pending: _Pending, end: End | None, elapsed_s: float, user: str) -> ExecResult:

@@ -18,7 +18,7 @@ CHUNK_BYTES = 256 << 10
 _HEAD = struct.Struct("<16scII")
 _END = struct.Struct("<BIBQQQ")
 _MAX_FRAME = 1 << 20
-# In place of a count of bytes: input goes on until an empty piece.
+# In place of a count of bytes: input goes on, each piece answered before the next, until an empty one.
 OPEN_INPUT = 0xFFFFFFFF
 
 

@@ -11,9 +11,9 @@ enum { OP_ARGV, OP_SHELL, OP_READ, OP_WRITE, OP_UNPACK, OP_PACK, OP_NOOP };
 enum { NO_USER = 1, NO_DIR = 2, NO_START = 3 };
 
 struct job {
-  u32 id, used, op, timed_out, stdin_left, spec_size;
+  u32 id, used, op, timed_out, stdin_left, spec_size, held_n, held_at, input_ends;
   int pid, out, err, in, feed;
-  u8 *spec;
+  u8 *spec, *held;
   u64 cap, sent, total, deadline_us, started_us, timeout_us;
 };
 

@@ -8,7 +8,7 @@
  * Frame, both ways:  nonce[16]  u8 type  u32 id  u32 length  payload[length], integers little-endian.
  *   in   H hello: workdir, user      S start (see `start`)   D stdin bytes   K kill the tree   A kill all but the helper
  *        P peek: paths of kernel files, read without a fork
- *   out  R ready   O stdout   E stderr   X end: u8 how (0 exit, 1 signal, 2 failed), u32 code, u8 timed out,
+ *   out  R ready   O stdout   E stderr   F room for another D   X end: u8 how (0 exit, 1 signal, 2 failed), u32 code, u8 timed out,
  *        u64 bytes written, u64 wall us, u64 cpu us   V peeked: (u32 length, bytes) a path   N killed: u32 count */
 #include "child.h"
 #include "launch.h"
@@ -20,7 +20,6 @@
 #define FRAME_HEAD 25
 #define CHUNK (64 * 1024)
 #define OPEN_INPUT 0xffffffffu
-#define FEED_BYTES (1024 * 1024)
 static u32 *faults; /* one a job, shared with its child until it execs: stage << 16 | errno */
 static struct job jobs[MAX_JOBS];
 static u8 nonce[16], out_buf[FRAME_HEAD + CHUNK];
@@ -52,8 +51,13 @@ static void shut(int *fd) {
   if (*fd >= 0) sys_close(*fd);
   *fd = -1;
 }
+static void end_input(struct job *j) {
+  if (j->held) SYS(munmap, j->held, j->held_n, 0, 0);
+  j->held = 0;
+  shut(&j->feed);
+}
 static void release(struct job *j) {
-  shut(&j->out), shut(&j->err), shut(&j->in), shut(&j->feed);
+  shut(&j->out), shut(&j->err), shut(&j->in), end_input(j);
   if (j->spec) SYS(munmap, j->spec, j->spec_size, 0, 0);
   j->spec = 0, j->used = 0, j->pid = 0;
 }
@@ -87,7 +91,12 @@ static void spawn(struct job *j) {
   faults[j - jobs] = 0;
   if (pipe_pair(out) >= 0 && pipe_pair(err) >= 0) {
     j->started_us = now_us();
-    if ((pid = sys_fork()) == 0) run_child(j, out[1], err[1], &faults[j - jobs]);
+    if ((pid = sys_fork()) == 0) {
+      /* A file operation execs nothing: a writing end in its hands would keep an input, its own say, from ending. */
+      for (struct job *other = jobs; other < jobs + MAX_JOBS; other++)
+        if (other->used && other->feed >= 0) sys_close(other->feed);
+      run_child(j, out[1], err[1], &faults[j - jobs]);
+    }
   }
   shut(&out[1]), shut(&err[1]), shut(&j->in);
   SYS(munmap, j->spec, j->spec_size, 0, 0);
@@ -102,14 +111,53 @@ static void spawn(struct job *j) {
   j->pid = (int)pid;
   j->deadline_us = j->timeout_us ? j->started_us + j->timeout_us : 0;
 }
-/* Input that goes on while the command runs. The helper waits for nobody: what the pipe cannot take ends the input. */
+/* Input that goes on while the command runs, a piece at a time: what the pipe cannot take yet is held, and the next piece
+ * is asked for when nothing is. So no input, however long, takes more of the sandbox's memory than a piece. */
 static i64 open_input(struct job *j) {
   int ends[2];
   i64 r = pipe_pair(ends);
   if (r < 0) return r;
   j->in = ends[0], j->feed = ends[1];
-  SYS(fcntl, j->feed, F_SETFL, O_NONBLOCK, 0), SYS(fcntl, j->feed, F_SETPIPE_SZ, FEED_BYTES, 0);
+  SYS(fcntl, j->feed, F_SETFL, O_NONBLOCK, 0);
   return 0;
+}
+/* Bytes that the pipe took: all of them where nobody reads it any more. */
+static u32 pour(struct job *j, const u8 *data, u32 n) {
+  u32 done = 0;
+  i64 r = 0;
+  while (done < n && ((r = SYS(write, j->feed, data + done, n - done, 0)) > 0 || r == -EINTR)) done += r > 0 ? (u32)r : 0;
+  if (done == n || r == -EAGAIN) return done;
+  shut(&j->feed);
+  return n;
+}
+static void took_piece(struct job *j) {
+  if (j->input_ends) end_input(j);
+  else send('F', j->id, 0, 0);
+}
+static void pour_held(struct job *j) {
+  j->held_at += pour(j, j->held + j->held_at, j->held_n - j->held_at);
+  if (j->held_at < j->held_n) return;
+  SYS(munmap, j->held, j->held_n, 0, 0);
+  j->held = 0;
+  took_piece(j);
+}
+static void take_piece(struct job *j, u8 *data, u32 n) {
+  if (!n) {
+    j->input_ends = 1;
+    if (!j->held) end_input(j);
+    return;
+  }
+  u32 done = j->held || j->feed < 0 ? n : pour(j, data, n);
+  if (done < n) {
+    u8 *held = sys_map(n - done, 2);
+    if ((i64)held > 0) {
+      memcpy(held, data + done, n - done);
+      j->held = held, j->held_n = n - done, j->held_at = 0;
+      return;
+    }
+    shut(&j->feed); /* no memory: it sees its input end */
+  }
+  if (!j->held) took_piece(j);
 }
 /* S: u8 op, u64 timeout us, u64 output cap, u32 stdin bytes to come (OPEN_INPUT: until an empty D), user, folder, argv, env. */
 static void start(u32 id, u8 *payload, u32 n) {
@@ -136,7 +184,7 @@ static void start(u32 id, u8 *payload, u32 n) {
 }
 static void feed(u32 id, u8 *data, u32 n) {
   struct job *j = find_job(id);
-  if (j && j->feed >= 0 && (!n || write_all(j->feed, data, n))) shut(&j->feed);
+  if (j && j->stdin_left == OPEN_INPUT) take_piece(j, data, n);
   if (!j || !j->spec) return;
   int bad = n > j->stdin_left ? EINVAL : write_all(j->in, data, n);
   j->stdin_left -= n;
@@ -174,7 +222,7 @@ static void finish(struct job *j, int status, u64 cpu_us) {
   else if (status & 127) send_end(j, 1, (u32)(status & 127), cpu_us);
   else send_end(j, 0, (u32)(status >> 8 & 255), cpu_us);
   j->pid = 0;
-  shut(&j->feed);
+  end_input(j);
   if (j->out < 0 && j->err < 0) release(j);
 }
 static void reap(void) {
@@ -304,8 +352,8 @@ static int enforce_deadlines(void) {
   return next ? (int)((next - now) / 1000 + 1) : -1;
 }
 static void __attribute__((noreturn)) main_loop(void) {
-  static struct pollfd fds[2 + 2 * MAX_JOBS];
-  static struct job *owner[2 + 2 * MAX_JOBS];
+  static struct pollfd fds[2 + 3 * MAX_JOBS];
+  static struct job *owner[2 + 3 * MAX_JOBS];
   u64 child = 1UL << (SIGCHLD - 1), pipe_sig = child | 1UL << (SIGPIPE - 1), info[16];
   SYS(rt_sigprocmask, 0, &pipe_sig, 0, 8);
   SYS(prctl, 4, 0, 0, 0); /* not dumpable: /proc/1/fd and /proc/1/mem are closed to the sandbox's own root, too */
@@ -314,13 +362,15 @@ static void __attribute__((noreturn)) main_loop(void) {
   for (;;) {
     int wait_ms = enforce_deadlines(), n = 2;
     fds[0].fd = 0, fds[1].fd = signals;
+    fds[0].events = fds[1].events = POLLIN;
     for (struct job *j = jobs; j < jobs + MAX_JOBS; j++) {
       if (!j->used || j->spec) continue;
-      if (j->out >= 0) owner[n] = j, fds[n++].fd = j->out;
-      if (j->err >= 0) owner[n] = j, fds[n++].fd = j->err;
+      if (j->out >= 0) owner[n] = j, fds[n].events = POLLIN, fds[n++].fd = j->out;
+      if (j->err >= 0) owner[n] = j, fds[n].events = POLLIN, fds[n++].fd = j->err;
+      if (j->held) owner[n] = j, fds[n].events = POLLOUT, fds[n++].fd = j->feed;
       if (!j->pid && j->out < 0 && j->err < 0) release(j);
     }
-    for (int i = 0; i < n; i++) fds[i].events = POLLIN, fds[i].revents = 0;
+    for (int i = 0; i < n; i++) fds[i].revents = 0;
     i64 span[2] = {wait_ms / 1000, (i64)(wait_ms % 1000) * 1000000};
     sys6(__NR_ppoll, (i64)fds, n, (i64)(wait_ms < 0 ? 0 : span), 0, 8, 0);
     for (int i = 2; i < n; i++)
@@ -328,6 +378,7 @@ static void __attribute__((noreturn)) main_loop(void) {
         struct job *j = owner[i];
         if (j->out == fds[i].fd) forward(j, &j->out, 'O');
         else if (j->err == fds[i].fd) forward(j, &j->err, 'E');
+        else if (j->feed == fds[i].fd) pour_held(j);
       }
     if (fds[1].revents) {
       while (sys_read(signals, info, sizeof info) > 0) {

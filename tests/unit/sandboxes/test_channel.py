@@ -136,11 +136,26 @@ async def test_answers_to_commands_nobody_awaits_are_dropped() -> None:
 
 async def test_input_travels_in_pieces_that_add_up() -> None:
     channel, helper = connected()
-    data = bytes(600_000)
-    await run(channel, helper.end, helper, stdin=data)
-    pieces = [payload for kind, _, payload in helper.requests if kind == "D"]
+    data = bytes(range(256)) * 2400
+    task = asyncio.ensure_future(channel.run(Op.SHELL, ["x"], user="agent", stdin=data))
+    await turns()
+    for count in (1, 2, 3):
+        pieces = [payload for kind, _, payload in helper.requests if kind == "D" and payload]
+        assert len(pieces) == count  # the next one waits for its answer
+        helper.answer(b"F", 1)
+        await turns()
     assert b"".join(pieces) == data
-    assert len(pieces) == 3
+    assert helper.requests[-1] == ("D", 1, b"")
+    helper.end(1)
+    assert (await task).ok
+
+
+async def test_a_command_that_ends_without_reading_ends_its_input() -> None:
+    channel, helper = connected()
+    result = await run(channel, helper.end, helper, stdin=bytes(600_000))
+    assert result.ok
+    await turns()
+    assert [len(payload) for kind, _, payload in helper.requests if kind == "D"] in ([], [0], [262144, 0])
 
 
 async def test_input_waits_while_the_link_is_full() -> None:
@@ -156,6 +171,12 @@ async def test_input_waits_while_the_link_is_full() -> None:
     await task
 
 
+async def turns() -> None:
+    """Let every task do what it can."""
+    for _ in range(8):
+        await asyncio.sleep(0)
+
+
 async def pieces_of(queue: asyncio.Queue[bytes]) -> AsyncIterator[bytes]:
     while data := await queue.get():
         yield data
@@ -167,9 +188,9 @@ async def test_input_that_goes_on_travels_as_it_comes_until_it_ends() -> None:
     task = asyncio.ensure_future(channel.run(Op.ARGV, ["x"], user="agent", feed=pieces_of(queue)))
     for data in (b"one\n", b"two\n", b""):
         queue.put_nowait(data)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await turns()
         assert helper.requests[-1][::2] == ("D", data)
+        helper.answer(b"F", 1)
     helper.end(1)
     await task
 
@@ -182,8 +203,7 @@ async def test_input_that_goes_on_stops_with_the_command() -> None:
     helper.end(1)
     await task
     queue.put_nowait(b"late")
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await turns()
     assert (b"late") not in [payload for _, _, payload in helper.requests]
 
 
