@@ -182,6 +182,10 @@ class KeptSandbox(ABC):
     async def kill_agent_processes(self) -> int:
         return await (await self._link()).kill_all()
 
+    async def make_room(self) -> None:
+        """Count against the disk limit from here on: what runs next does not pay for what was written before."""
+        self.disk_limit_mib += await self.written_mib() or 0.0
+
     async def close(self) -> None:
         if self._closed:
             return

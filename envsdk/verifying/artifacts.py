@@ -41,7 +41,7 @@ async def capture(sandbox: Sandbox, paths: Iterable[str], root: Path) -> Artifac
                 raise
             continue
         dropped += _drop_leading_out(target, path)
-        if _size(target) > CAP_BYTES:
+        if size_bytes(target) > CAP_BYTES:
             dropped.append(path)
         elif target.exists():
             captured.append(path)
@@ -91,7 +91,8 @@ def _drop_leading_out(target: Path, path: str) -> list[str]:
     return dropped
 
 
-def _size(target: Path) -> int:
+def size_bytes(target: Path) -> int:
+    """Content of a captured artifact, a file or a folder."""
     if target.is_file():
         return target.stat().st_size
     return sum(place.lstat().st_size for place in target.rglob("*") if place.is_file() and not place.is_symlink())

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from envsdk.episode.record import VerifierEvidence
 from envsdk.errors import EnvsdkError, SandboxError, UsageError, VerifierError
-from envsdk.sandboxes.base import Sandbox, SandboxProvider
+from envsdk.sandboxes.base import Sandbox, SandboxProvider, SandboxSpec
+from envsdk.sandboxes.kept import KeptSandbox
+from envsdk.sandboxes.limits import bounds
 from envsdk.spec.model import Task
-from envsdk.verifying.artifacts import capture, place
+from envsdk.verifying.artifacts import capture, place, size_bytes
 from envsdk.verifying.pristine import box_spec, image_of
 from envsdk.verifying.python import verify_python
 from envsdk.verifying.script import Hook, run_script
@@ -80,12 +82,25 @@ async def _separate(
             folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="envsdk-artifacts-"))
             artifacts = await _artifacts(task, end, Path(folder))
             spec = box_spec(task, await image_of(task, provider, "verifier"), role="verifier", network=end.network)
-            box = await provider.acquire(spec, timeout_s=task.spec.budget.acquire_s)
+            box = await provider.acquire(_with_room(spec, artifacts), timeout_s=task.spec.budget.acquire_s)
             closing.push_async_callback(box.close)
             await place(box, artifacts)
         except (SandboxError, UsageError) as error:
             return _not_ready(error, start)
         return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)
+
+
+def _with_room(spec: SandboxSpec, artifacts: Artifacts) -> SandboxSpec:
+    """The verifier's box, with its own disk limit beside what is carried into it.
+
+    An agent that filled its disk would else have filled the verifier's: a failure of the machinery, which excuses it.
+    """
+    limit_mib = bounds(spec.limits).disk_mib
+    carried_mib = sum(size_bytes(artifacts.local(path)) for path in artifacts.captured) >> 20
+    if 2 * carried_mib < limit_mib:
+        return spec
+    limits = spec.limits.model_copy(update={"disk_mib": limit_mib + carried_mib})
+    return spec.model_copy(update={"limits": limits})
 
 
 async def _shared(
@@ -94,6 +109,8 @@ async def _shared(
     start = time.monotonic()
     try:
         await box.kill_agent_processes()
+        if isinstance(box, KeptSandbox):
+            await box.make_room()
     except SandboxError as error:
         return _not_ready(error, start)
     return await run_script(task, box, env=env, faketime=faketime, before_start=before_start)

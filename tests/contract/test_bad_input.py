@@ -151,6 +151,24 @@ async def test_a_disk_filled_inside_ends_the_command_and_the_work_counts(
     assert ended(record) == ("model_success", "finished", 1.0), record.facts
 
 
+@pytest.mark.parametrize("mode", ["separate", "shared"])
+async def test_a_disk_filled_inside_is_no_way_out_of_the_grade(
+    provider: SandboxProvider, tmp_path: Path, mode: str
+) -> None:
+    # The whole work folder goes to the verifier, whose script writes as much again as the limit allows.
+    test = (
+        "#!/bin/sh\nhead -c 20000000 /dev/zero > /var/tmp/own && sleep 0.6\n"
+        '[ "$(cat /app/total.txt)" = 42 ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt\n'
+    )
+    fill = "i=0; while [ $i -lt 15 ] && head -c 4000000 /dev/zero > /app/f$i; do i=$((i+1)); done"
+    task = task_in(tmp_path)
+    verifier = task.spec.verifier.model_copy(update={"mode": mode})
+    task = task.model_copy(update={"spec": task.spec.model_copy(update={"artifacts": ("/app",), "verifier": verifier})})
+    (tmp_path / "tests" / "test.sh").write_text(test)
+    record = await play(provider, task, WORK, f"{fill}; sleep 5", "done")
+    assert ended(record) == ("model_success", "finished", 1.0), (record.facts, record.evidence)
+
+
 async def test_an_agent_that_kills_all_it_can_is_graded_on_what_it_left(
     provider: SandboxProvider, tmp_path: Path
 ) -> None:

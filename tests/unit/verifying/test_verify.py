@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from envsdk.errors import SandboxError, VerifierError
-from envsdk.sandboxes.base import Sandbox, SandboxSpec
-from envsdk.spec.model import Budget
+from envsdk.sandboxes.base import Limits, Sandbox, SandboxSpec
+from envsdk.spec.model import Budget, ContainerSpec
 from envsdk.verifying.verdict import EndState
 from envsdk.verifying.verify import verify
 from tests.fakes.sandbox import FakeProvider, FakeSandbox, Faults
@@ -31,6 +31,20 @@ async def test_declared_artifacts_reach_a_fresh_box(tmp_path: Path) -> None:
     verifier_box = provider.handed_out[1]
     assert verifier_box.closed
     assert not box.closed  # type: ignore[attr-defined]
+    await provider.close()
+
+
+@pytest.mark.parametrize(("left_mib", "limit_mib"), [(0, 40), (19, 40), (60, 100)])
+async def test_a_verifiers_disk_limit_is_its_own_beside_what_is_carried_in(
+    tmp_path: Path, left_mib: int, limit_mib: int
+) -> None:
+    provider = FakeProvider()
+    box = await left_by(provider, f"echo 42 > /app/total.txt; truncate -s {left_mib}M /app/filling")
+    task = script_task(tmp_path, artifacts=("/app",))
+    container = ContainerSpec(image="fake:latest", limits=Limits(disk_mib=40))
+    task = task.model_copy(update={"spec": task.spec.model_copy(update={"container": container})})
+    assert (await verify(task, EndState(sandbox=box), provider)).reward == 1.0
+    assert provider.handed_out[1].spec.limits.disk_mib == limit_mib
     await provider.close()
 
 
