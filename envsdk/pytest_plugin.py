@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,8 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and on the controller who hears the results."""
+    if config.inipath is None:
+        # In a folder that has no settings, as a first task's, pytest-asyncio warns on five lines that one is not set.
+        warnings.filterwarnings("ignore", 'The configuration option "asyncio_default_fixture_loop_scope" is unset')
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     if not hasattr(config, "workerinput"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from xml.etree import ElementTree as ET
@@ -230,3 +231,18 @@ def test_each_step_of_a_task_is_asked_and_the_failing_one_named(pytester: pytest
     cases = ET.parse(pytester.path / "junit.xml").iter("property")
     said = {case.get("name"): case.get("value") for case in cases}
     assert (said["1_oracle_reward"], said["2_oracle_reward"]) == ("1", "0")
+
+
+def test_the_first_run_in_a_folder_without_settings_opens_without_a_warning(tmp_path) -> None:
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n")
+    environment = {key: value for key, value in os.environ.items() if key != "PYTEST_ADDOPTS"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "1 passed" in done.stdout
+    assert "Warning" not in done.stdout + done.stderr
