@@ -60,7 +60,8 @@ async def open_box(
         try:
             built = await built_image(task, provider)
         except EnvsdkError as error:
-            raise StartError(error, phase="build" if dockerfile_folder(task) else "pull") from error
+            builds = dockerfile_folder(task) and error.code != "image_not_found"  # else the base is what is missing
+            raise StartError(error, phase="build" if builds else "pull") from error
     image = await _set_up(task, provider, built, clock)
     with clock.phase("acquire"):
         try:

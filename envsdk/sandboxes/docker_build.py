@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from envsdk.sandboxes.docker_engine import Engine
 from envsdk.sandboxes.progress import Progress
 
 NO_END = "no end after"
+_ENGINES_OWN = ("Step ", "--->", "Removing intermediate container ")
 
 
 def build(engine: Engine, archive: bytes, tag: str, *, log: Path, build_s: float, progress: Progress) -> str:
@@ -30,6 +32,7 @@ def build(engine: Engine, archive: bytes, tag: str, *, log: Path, build_s: float
     answers: list[requests.Response] = []
     client.hooks["response"] = [lambda answer, *_args, **_kwargs: answers.append(answer)]
     failed = ""
+    words: deque[str] = deque(maxlen=8)
     try:
         with log.open("w", encoding="utf-8") as lines:
             for event in client.build(
@@ -43,6 +46,9 @@ def build(engine: Engine, archive: bytes, tag: str, *, log: Path, build_s: float
                 timeout=max(1, int(build_s)),  # its own default is none at all, whatever the client's
             ):
                 _note(event, lines.write, progress)
+                said = str(event.get("stream", "")).strip()
+                if said and not said.startswith(_ENGINES_OWN):
+                    words.append(said)
                 failed = str(event.get("error", failed))
                 if time.monotonic() > until:
                     return f"{NO_END} {build_s:.0f} s"
@@ -54,7 +60,8 @@ def build(engine: Engine, archive: bytes, tag: str, *, log: Path, build_s: float
         for answer in answers:
             answer.close()
         client.close()
-    return failed.strip()
+    wrote = " ".join(words)[-300:]
+    return f"{failed.strip()}; it wrote: {wrote}" if failed and wrote else failed.strip()
 
 
 def _note(event: dict[str, Any], write: Callable[[str], object], progress: Progress) -> None:

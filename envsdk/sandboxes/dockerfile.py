@@ -1,8 +1,8 @@
 """Dockerfiles as far as sandboxes without an engine build them: one stage of the common instructions.
 
 FROM, ARG, ENV, RUN, COPY, ADD of local files, WORKDIR, USER, CMD, ENTRYPOINT; EXPOSE, LABEL, STOPSIGNAL, VOLUME,
-MAINTAINER and HEALTHCHECK say nothing about the file system and are read past. Anything else, a second stage, and a URL
-in ADD raise `SandboxError` with code ``dockerfile_unsupported``, naming the line.
+MAINTAINER and HEALTHCHECK say nothing about the file system and are read past. ONBUILD and SHELL, a second stage, and a
+URL in ADD raise `SandboxError` with code ``dockerfile_unsupported``, naming the line.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from envsdk.errors import SandboxError
+from envsdk.suggest import did_you_mean
 
 _PASSED_OVER = {"EXPOSE", "LABEL", "STOPSIGNAL", "VOLUME", "MAINTAINER", "HEALTHCHECK"}
 _KNOWN = {"FROM", "ARG", "ENV", "RUN", "COPY", "ADD", "WORKDIR", "USER", "CMD", "ENTRYPOINT"}
+_ENGINES_ALONE = {"ONBUILD", "SHELL"}
 _VALUE = re.compile(r"\\(.)|\$\{(\w+)(?::([-+])([^}]*))?\}|\$(\w+)")
 
 
@@ -42,8 +44,14 @@ def parse(dockerfile: str) -> list[Step]:
         word = word.upper()
         if not text or text.startswith("#") or word in _PASSED_OVER:
             continue
-        if word not in _KNOWN:
+        if word in _ENGINES_ALONE:
             raise _unsupported(first, f"instruction {word}")
+        if word not in _KNOWN:
+            raise SandboxError(
+                f"line {first + 1}: {word} is no Dockerfile instruction",
+                code="dockerfile_invalid",
+                hint=did_you_mean(word, _KNOWN | _ENGINES_ALONE | _PASSED_OVER),
+            )
         if word == "FROM" and any(step.word == "FROM" for step in steps):
             raise _unsupported(first, "a second stage")
         body, at = _here_document(rest, lines, at) if word == "RUN" else (None, at)

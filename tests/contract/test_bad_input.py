@@ -63,7 +63,16 @@ async def test_a_dockerfile_that_fails(provider: SandboxProvider, tmp_path: Path
     record = await run_episode(task_in(tmp_path, container=ContainerSpec()), NoopAgent(), provider)
     assert ended(record) == ("infra_failure", "image_build", None)
     assert note(record).startswith("task bad-one: ")
+    assert "no such mirror" in note(record)
     assert "the whole log is in" in note(record)
+
+
+async def test_a_dockerfile_whose_base_is_missing(provider: SandboxProvider, tmp_path: Path) -> None:
+    (tmp_path / "environment").mkdir()
+    (tmp_path / "environment" / "Dockerfile").write_text("FROM no-such-base:1\nRUN true\n")
+    record = await run_episode(task_in(tmp_path, container=ContainerSpec()), NoopAgent(), provider)
+    assert ended(record) == ("infra_failure", "image_pull", None)
+    assert "no-such-base:1" in note(record)
 
 
 async def test_a_start_command_that_exits(provider: SandboxProvider, tmp_path: Path) -> None:

@@ -26,16 +26,23 @@ async def opened(task: Task, provider: FakeProvider) -> Box:
         return await open_box(task, provider, EpisodeClock(Budget()), closing)
 
 
-@pytest.mark.parametrize("builds", [True, False])
-async def test_an_image_fails_in_its_own_phase(tmp_path: Path, builds: bool) -> None:
-    provider = FakeProvider(faults=Faults(ensure_image=SandboxError("no", code="image_not_found")))
+@pytest.mark.parametrize(
+    ("builds", "code", "phase"),
+    [
+        (True, "build_failed", "build"),
+        (True, "image_not_found", "pull"),  # the base of the build
+        (False, "image_not_found", "pull"),
+    ],
+)
+async def test_an_image_fails_in_its_own_phase(tmp_path: Path, builds: bool, code: str, phase: str) -> None:
+    provider = FakeProvider(faults=Faults(ensure_image=SandboxError("no", code=code)))
     task = script_task(tmp_path)
     if builds:
         (tmp_path / "environment").mkdir()
         (tmp_path / "environment/Dockerfile").write_text("FROM x\n")
     with pytest.raises(StartError) as caught:
         await opened(task, provider)
-    assert (caught.value.phase, caught.value.code) == ("build" if builds else "pull", "image_not_found")
+    assert (caught.value.phase, caught.value.code) == (phase, code)
 
 
 async def test_a_health_check_is_asked_until_it_passes(tmp_path: Path) -> None:
