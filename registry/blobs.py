@@ -81,7 +81,7 @@ class BlobStore:
 
     def _path(self, digest: str) -> str:
         if not _DIGEST.fullmatch(digest):
-            raise StoreError(f"{digest!r} is no sha256", code="bad_digest")
+            raise StoreError(f"{digest!r} is no sha256", code="bad_digest", hint="a digest is 64 digits of 0-9 and a-f")
         return f"{self.root}/{digest[:2]}/{digest}"
 
 

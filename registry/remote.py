@@ -170,7 +170,10 @@ class RemoteRegistry:
         faults = _faults(response)
         if faults is None:
             raise StoreError(
-                f"{path} answered {response.status_code} with no envelope", code="not_a_registry", where=self.url
+                f"{path} answered {response.status_code} with no envelope",
+                code="not_a_registry",
+                hint="give the address that `envsdk registry serve` prints, and see that no proxy answers in its place",
+                where=self.url,
             )
         if faults:
             raise _as_raised(faults[0], response.status_code)

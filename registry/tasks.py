@@ -119,7 +119,11 @@ def package_files(database: Database, blobs: BlobStore, pair: Pair) -> list[tupl
             .where(Item.task_digest == pair[0], Item.verifier_digest == pair[1])
         )
     if manifest is None:
-        raise UsageError(f"no task {pair[0][:12]} under verifier {pair[1][:12]} here", code="unknown_digest")
+        raise UsageError(
+            f"no task {pair[0][:12]} under verifier {pair[1][:12]} here",
+            code="unknown_digest",
+            hint="push it first: `envsdk registry push`; or name the registry that holds it",
+        )
     return [(path, mode, blobs.get(digest)) for path, mode, digest in manifest["files"]]
 
 

@@ -60,5 +60,13 @@ def _envelope(tally: Tally) -> dict[str, object]:
     ]
     counts = {outcome: tally.count(outcome) for outcome in ("passed", "failed", "skipped")}
     failed = [r for r in tally.results if r.outcome == "failed"]
-    errors = [FaultyError(r.why, code="case_failed", where=f"{r.case.kind} {r.case.id}") for r in failed]
+    errors = [
+        FaultyError(
+            r.why,
+            code="case_failed",
+            hint=f"alone: envsdk conform {r.case.path.parent} --verbose",
+            where=f"{r.case.kind} {r.case.id}",
+        )
+        for r in failed
+    ]
     return failure(*errors, **counts, cases=cases) if errors else success(**counts, cases=cases)

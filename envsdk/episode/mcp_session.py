@@ -71,7 +71,12 @@ class Connection:
             await asyncio.gather(calling, return_exceptions=True)
 
     def _lost(self, why: str) -> SandboxError:
-        return SandboxError(f"MCP server {self.name!r} is gone: {why}", code="mcp_lost", where=self.name)
+        return SandboxError(
+            f"MCP server {self.name!r} is gone: {why}",
+            code="mcp_lost",
+            hint="see what it wrote before it ended, and whether its box has memory enough",
+            where=self.name,
+        )
 
 
 @contextlib.asynccontextmanager

@@ -67,7 +67,12 @@ async def over_stdio(box: KeptSandbox, server: McpServer) -> AsyncIterator[Trans
         ended = running.result()
         how = f"signal {ended.signal}" if ended.signal else ended.exit_code
         wrote = words.decode("utf-8", "replace").strip() or "nothing"
-        raise SandboxError(f"it ended with {how}; it wrote: {wrote}", code="mcp_lost", where=server.name) from error
+        raise SandboxError(
+            f"it ended with {how}; it wrote: {wrote}",
+            code="mcp_lost",
+            hint="run its command in the image by hand",
+            where=server.name,
+        ) from error
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

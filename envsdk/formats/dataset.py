@@ -43,6 +43,7 @@ def graded(answer: str, *, expected: str, grader: str) -> float:
     """1 where the grader says that it is correct."""
     return float(GRADERS[grader](answer, expected) == "correct")
 '''
+_ROW = "one JSON object a row, a value under each column's name"
 UNFIT = {"json_schema", "sql"}
 """Graders whose truth is no answer."""
 
@@ -200,11 +201,11 @@ def _row(line: bytes) -> dict[str, Any] | UsageError:
     try:
         return _object(json.loads(line))
     except ValueError as error:
-        return UsageError(f"is not JSON: {error}", code="bad_row")
+        return UsageError(f"is not JSON: {error}", code="bad_row", hint=_ROW)
 
 
 def _object(value: Any) -> dict[str, Any] | UsageError:
-    return value if isinstance(value, dict) else UsageError("is no JSON object", code="bad_row")
+    return value if isinstance(value, dict) else UsageError("is no JSON object", code="bad_row", hint=_ROW)
 
 
 def export_dataset(tasks: Iterable[Task], dest: Path) -> int:

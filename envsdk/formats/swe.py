@@ -73,7 +73,9 @@ def _task(row: Mapping[str, Any], dest: Path, workdir: str) -> Task:
     slug = slug_of(_text(row, "instance_id"))
     names = {"fail_to_pass": _names(row, "FAIL_TO_PASS"), "pass_to_pass": _names(row, "PASS_TO_PASS")}
     if not names["fail_to_pass"]:
-        raise UsageError("no test fails before the fix", code="no_tests", where=slug)
+        raise UsageError(
+            "no test fails before the fix", code="no_tests", hint="FAIL_TO_PASS names at least one", where=slug
+        )
     command = row.get("test_cmd") or config.get("test_cmd") or TEST_COMMAND
     spec = TaskSpec(
         slug=slug,

@@ -60,6 +60,7 @@ _KNOWN = {
     "T_BENCH_TASK_LOGS_PATH": "logs",
     "T_BENCH_TEST_DIR": "/tests",
 }
+_MAPPING = "a task.yaml holds keys and values, `instruction` among them"
 _COPY = re.compile(r"^\s*(?:COPY|ADD)\s+(?:--\S+\s+)*(?P<words>.+)$", re.IGNORECASE | re.MULTILINE)
 _METADATA = (
     "author_name",
@@ -157,9 +158,9 @@ def _table(place: Path) -> dict[str, Any]:
     try:
         table = yaml.safe_load((place / "task.yaml").read_bytes())
     except yaml.YAMLError as error:
-        raise UsageError(f"task.yaml is not YAML: {error}", code="bad_yaml") from error
+        raise UsageError(f"task.yaml is not YAML: {error}", code="bad_yaml", hint=_MAPPING) from error
     if not isinstance(table, dict):
-        raise UsageError("task.yaml is no mapping", code="bad_yaml")
+        raise UsageError("task.yaml is no mapping", code="bad_yaml", hint=_MAPPING)
     return table
 
 

@@ -29,7 +29,12 @@ def choice(candidate: str, truth: str, *, letters: str = "ABCD", label: str = "a
         UsageError: no letters, or no label.
     """
     if not letters or not label.strip():
-        raise UsageError("choice needs letters and a label", code="bad_grader_option", where="choice")
+        raise UsageError(
+            "choice needs letters and a label",
+            code="bad_grader_option",
+            hint="letters='ABCD', label='answer'",
+            where="choice",
+        )
     right = truth.strip(WHITE_SPACE).upper()
     if len(right) != 1 or right not in letters.upper():
         raise unreadable_truth("choice", truth)

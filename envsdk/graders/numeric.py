@@ -77,4 +77,6 @@ def _tolerance(name: str, value: float | str) -> Number:
     try:
         return from_option(value)
     except ValueError as error:
-        raise UsageError(f"{name}: {error}", code="bad_grader_option", where="numeric") from error
+        raise UsageError(
+            f"{name}: {error}", code="bad_grader_option", hint="such as 0.01 or '1e-6'", where="numeric"
+        ) from error

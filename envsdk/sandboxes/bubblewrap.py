@@ -35,6 +35,7 @@ from envsdk.sandboxes.reaper import reap_bubblewrap
 from envsdk.sandboxes.services import ImageConfig
 
 _START_S = 60.0
+_OF_ITS_MAKER = "it belongs to the provider that made it, while that is open"
 
 
 class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
@@ -84,7 +85,9 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
     async def start_from(self, snapshot: Snapshot, spec: SandboxSpec, n: int = 1) -> list[Sandbox]:
         layers = self._snapshots.get(snapshot.id)
         if layers is None:
-            raise SandboxError(f"snapshot {snapshot.id} is not this provider's", code="no_such_snapshot")
+            raise SandboxError(
+                f"snapshot {snapshot.id} is not this provider's", code="no_such_snapshot", hint=_OF_ITS_MAKER
+            )
         image = self.store.image(spec.image)
         env = image.env if image else {}
         boxes = await all_or_none([self._stack(spec, layers, env, _START_S) for _ in range(n)])
@@ -109,7 +112,11 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
         """A sandbox on the network ``spec.join``, reachable there as ``name``."""
         network = self._networks.get(spec.join)
         if network is None or name not in network.names:
-            raise SandboxError(f"{name!r} is not a name of network {spec.join!r}", code="no_such_network")
+            raise SandboxError(
+                f"{name!r} is not a name of network {spec.join!r}",
+                code="no_such_network",
+                hint="name it when the network is opened",
+            )
         box = await self._start(spec, timeout_s, name=name)
         self._adopt(box)
         return box
@@ -120,7 +127,7 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
 
     def _network(self, path: str) -> Network:
         if path not in self._networks:
-            raise SandboxError(f"network {path!r} is not this provider's", code="no_such_network")
+            raise SandboxError(f"network {path!r} is not this provider's", code="no_such_network", hint=_OF_ITS_MAKER)
         return self._networks[path]
 
     async def image_config(self, image: str) -> ImageConfig:
@@ -152,7 +159,9 @@ class BubblewrapProvider(PooledProvider[BubblewrapSandbox]):
             why = running.error_text()
             await box.close()
             if error.code == "channel_lost" and why:
-                raise SandboxError(f"the sandbox did not start: {why}", code="sandbox_start") from error
+                raise SandboxError(
+                    f"the sandbox did not start: {why}", code="sandbox_start", hint="`envsdk doctor` says what it lacks"
+                ) from error
             raise
         except asyncio.CancelledError:
             await asyncio.shield(box.close())

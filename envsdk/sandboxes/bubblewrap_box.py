@@ -55,7 +55,9 @@ class Running:
         with contextlib.suppress(OSError, ValueError, IndexError):
             pid = self.process.pid
             return int(Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()[0])
-        raise SandboxError("the sandbox has no processes any more", code="channel_lost")
+        raise SandboxError(
+            "the sandbox has no processes any more", code="channel_lost", hint="it has ended: start another"
+        )
 
     def error_text(self) -> str:
         """What the launcher and bubblewrap wrote to stderr."""
@@ -152,7 +154,9 @@ async def launch(spec: SandboxSpec, folder: Path, options: str, name: str) -> tu
         os.close(errors)
         if group is not None:
             group.remove()
-        raise SandboxError(f"bubblewrap could not be started: {error}", code="sandbox_start") from error
+        raise SandboxError(
+            f"bubblewrap could not be started: {error}", code="sandbox_start", hint="`envsdk doctor` says what it lacks"
+        ) from error
     finally:
         theirs.close()
         if filter_fd >= 0:

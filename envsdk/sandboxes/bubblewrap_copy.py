@@ -112,7 +112,11 @@ def export_tree(api: Any, container: str, target: Path) -> None:
             pipe.write(chunk)
     if unpack.wait():
         shutil.rmtree(part, ignore_errors=True)
-        raise SandboxError("the exported image could not be unpacked", code="export_failed")
+        raise SandboxError(
+            "the exported image could not be unpacked",
+            code="export_failed",
+            hint="see tar's lines above, and the free space under ENVSDK_HOME",
+        )
     if target.is_dir():
         shutil.rmtree(part, ignore_errors=True)
     else:

@@ -21,6 +21,7 @@ from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes.program import helper_path
 
 _START_S = 10.0
+_DOCTOR = "`envsdk doctor` says what this machine lacks for services; docker can run them too"
 _BLOCK = "10.214.0"
 _FIRST_NAMED, _FIRST_UNNAMED, _LAST = 2, 100, 254
 
@@ -46,7 +47,9 @@ class Network:
     async def plug_in(self, pid: int, name: str) -> None:
         """Give the sandbox whose first process is ``pid`` its interface and address. Raises `SandboxError`."""
         if not name and not self._free:
-            raise SandboxError("the network has no address left", code="network_failed")
+            raise SandboxError(
+                "the network has no address left", code="network_failed", hint="run fewer sandboxes beside one service"
+            )
         address = self._address(name) if name else f"{_BLOCK}.{self._free.pop()}"
         self._cables += 1
         cable = f"v{self._cables}"
@@ -83,7 +86,7 @@ def _configure(network: str, commands: str, *, user: str = "") -> None:
     done = subprocess.run(words, input=commands.encode(), capture_output=True, check=False, timeout=_START_S, env={})
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip()
-        raise SandboxError(f"the services' network could not be set up: {said}", code="network_failed")
+        raise SandboxError(f"the services' network could not be set up: {said}", code="network_failed", hint=_DOCTOR)
 
 
 def _ip() -> str:
@@ -136,7 +139,7 @@ async def _holder(process: subprocess.Popen[bytes]) -> int:
             line = await asyncio.to_thread(process.stdout.readline)
     inner = _child_of(process.pid) if line else None
     if inner is None:
-        raise SandboxError("no network namespace could be made for the services", code="network_failed")
+        raise SandboxError("no network namespace could be made for the services", code="network_failed", hint=_DOCTOR)
     process.stdout.close()
     return inner
 

@@ -127,7 +127,10 @@ class DockerProvider(PooledProvider[DockerSandbox]):
         except TimeoutError as error:
             await self._abandon(container, channel)
             raise SandboxError(
-                f"no sandbox of {spec.image!r} after {timeout_s:.0f} s", code="start_timeout", where=spec.image
+                f"no sandbox of {spec.image!r} after {timeout_s:.0f} s",
+                code="start_timeout",
+                hint="raise acquire_s in the budget, or lower the concurrency: starts share the machine",
+                where=spec.image,
             ) from error
         except BaseException:
             # Cancelled or refused half-way: what was created must not stay behind.

@@ -46,7 +46,11 @@ class DockerSandbox(KeptSandbox):
         addresses = [network.get("IPAddress") for network in networks.values()]
         address = next(filter(None, addresses), None)
         if address is None:
-            raise SandboxError(f"sandbox {self.id[:12]} is on no network", code="network_failed")
+            raise SandboxError(
+                f"sandbox {self.id[:12]} is on no network",
+                code="network_failed",
+                hint="it has ended, or its network was removed: run it again",
+            )
         return await asyncio.to_thread(socket.create_connection, (address, port), 10.0)
 
     async def written_mib(self) -> float | None:

@@ -217,14 +217,14 @@ def _client(timeout_s: int, *, version: str = "auto") -> docker.APIClient:
 def _refused(error: docker.errors.APIError) -> SandboxError:
     status = error.response.status_code if error.response is not None else 0
     text = str(error.explanation or error)
-    code = "engine_refused"
+    code, hint = "engine_refused", "its log says more: `journalctl -u docker`"
     if status == 404:
-        code = "no_such_object"
+        code, hint = "no_such_object", "somebody removed it meanwhile: run it again, which makes or fetches it anew"
     elif "already in progress" in text:
-        code = "removal_in_progress"
+        code, hint = "removal_in_progress", "nothing: the engine is removing it already"
     elif "no space left" in text:
-        code = "host_disk_full"
-    return SandboxError(f"the Docker engine refused: {text}", code=code)
+        code, hint = "host_disk_full", "free space there: `envsdk images prune`, `docker system df`"
+    return SandboxError(f"the Docker engine refused: {text}", code=code, hint=hint)
 
 
 def new_labels(**extra: str) -> dict[str, str]:

@@ -114,7 +114,9 @@ class MemorySandbox:
 
     def _open(self) -> None:
         if self.closed:
-            raise SandboxError("the sandbox is closed", code="channel_lost", where=self.id)
+            raise SandboxError(
+                "the sandbox is closed", code="channel_lost", hint="ask for another: fake_sandbox()", where=self.id
+            )
 
 
 def _read_tree(source: Path) -> dict[str, bytes]:

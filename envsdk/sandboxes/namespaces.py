@@ -44,5 +44,6 @@ def _fetch(pid: int, what: str, port: int) -> socket.socket:
         raise SandboxError(
             f"no socket could be had in the sandbox's network ({what} on port {port}): {said or 'no answer'}",
             code="network_failed",
+            hint="the sandbox may have ended meanwhile: run it again",
         )
     return socket.socket(fileno=found[0])

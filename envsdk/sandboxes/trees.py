@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from envsdk.errors import SandboxError
 
+_AGAIN = "read it again: the sandbox ended meanwhile, or its files were being changed"
 _HEAD = struct.Struct("<cIIQ")
 
 
@@ -59,14 +60,14 @@ def entries(stream: bytes) -> Iterator[tuple[str, int, str, bytes]]:
     at = 0
     while True:
         if at + _HEAD.size > len(stream):
-            raise SandboxError("the tree from the sandbox is cut short", code="bad_tree")
+            raise SandboxError("the tree from the sandbox is cut short", code="bad_tree", hint=_AGAIN)
         kind, mode, name_bytes, size = _HEAD.unpack_from(stream, at)
         at += _HEAD.size
         if kind == b"e":
             return
         end = at + name_bytes + size
         if kind not in {b"f", b"d", b"l"} or end > len(stream):
-            raise SandboxError("the tree from the sandbox is cut short", code="bad_tree")
+            raise SandboxError("the tree from the sandbox is cut short", code="bad_tree", hint=_AGAIN)
         yield kind.decode(), mode, os.fsdecode(stream[at : at + name_bytes]), stream[at + name_bytes : end]
         at = end
 
@@ -77,7 +78,11 @@ def unpack(stream: bytes, target: Path) -> None:
     for kind, mode, name, content in entries(stream):
         inside = PurePosixPath(name)
         if inside.is_absolute() or ".." in inside.parts or any(parent in links for parent in inside.parents):
-            raise SandboxError(f"the sandbox sent a path that leaves its folder: {name!r}", code="bad_tree")
+            raise SandboxError(
+                f"the sandbox sent a path that leaves its folder: {name!r}",
+                code="bad_tree",
+                hint="nothing was written outside the folder; take nothing from this sandbox for true",
+            )
         path = target / inside if name else target
         path.parent.mkdir(parents=True, exist_ok=True)
         if kind == "d":

@@ -80,7 +80,12 @@ def _check(draft: Path, spec: TaskSpec) -> None:
     if errors:
         raise spec_error(Path(spec.slug), errors)
     if written is None or _nameless(written) != _nameless(spec):
-        raise SpecError("a task directory cannot say this specification", code="not_representable", where=spec.slug)
+        raise SpecError(
+            "a task directory cannot say this specification",
+            code="not_representable",
+            hint="write it, load it and compare: what differs has no field in task.toml",
+            where=spec.slug,
+        )
 
 
 def _nameless(spec: TaskSpec) -> TaskSpec:

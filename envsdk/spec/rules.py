@@ -47,7 +47,14 @@ def check_toml(raw: Mapping[str, Any]) -> list[Problem]:
     if future is not None:
         return [future]
     problems = [
-        Problem(code="out_of_range", file="task.toml", field=dotted(place), message="must be finite", value=str(value))
+        Problem(
+            code="out_of_range",
+            file="task.toml",
+            field=dotted(place),
+            message="must be finite",
+            value=str(value),
+            hint="write a number",
+        )
         for place, value in _not_finite(raw, ())
     ]
     for place, known in unknown_fields(TaskToml, raw):
@@ -162,7 +169,8 @@ def _params(text: str | None, file: str) -> tuple[dict[str, Any], list[Problem]]
     except ValueError as error:
         return {}, [Problem(code="bad_json", file=file, message=f"is not JSON: {error}", hint="write one JSON object")]
     if not isinstance(value, dict):
-        return {}, [Problem(code="wrong_type", file=file, message="must be one JSON object", value=shown(value))]
+        message = "must be one JSON object"
+        return {}, [Problem(code="wrong_type", file=file, message=message, value=shown(value), hint='{"key": value}')]
     return value, []
 
 
@@ -284,5 +292,6 @@ def _check_environment(name: str, table: EnvironmentTable) -> Iterator[Problem]:
                 field=f"{name}.env.{key}",
                 message=message,
                 value=value,
+                hint="say in the task's README what it needs; who runs it without gets `env_missing`",
                 severity="warning",
             )

@@ -39,7 +39,12 @@ async def clear_results(sandbox: Sandbox) -> None:
     result = await sandbox.exec(_CLEAR, user="root", cwd="/", timeout_s=60)
     if not result.ok:
         said = result.stderr[-300:].decode("utf-8", "replace")
-        raise SandboxError(f"could not clear {RESULTS_DIR}: {said}", code="upload_failed", where=sandbox.id)
+        raise SandboxError(
+            f"could not clear {RESULTS_DIR}: {said}",
+            code="upload_failed",
+            hint="the image needs /bin/sh, rm and mkdir, and room on its disk",
+            where=sandbox.id,
+        )
 
 
 async def fetch_results(sandbox: Sandbox) -> list[ResultFile]:
@@ -50,7 +55,12 @@ async def fetch_results(sandbox: Sandbox) -> list[ResultFile]:
     """
     listed = await sandbox.exec(_KINDS, user="root", cwd="/", timeout_s=30)
     if listed.exit_code != 0:
-        raise SandboxError("the results directory cannot be listed", code="results_unreadable", where=sandbox.id)
+        raise SandboxError(
+            "the results directory cannot be listed",
+            code="results_unreadable",
+            hint="the image needs /bin/sh; see that the sandbox has not run out of memory",
+            where=sandbox.id,
+        )
     kinds = dict(line.split(" ", 1) for line in listed.stdout.decode("utf-8", "replace").splitlines() if " " in line)
     found = []
     for name in NAMES:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from envsdk.errors import VerifierError
-from envsdk.verifying.reward_json import parse_reward_json
+from envsdk.verifying.reward_json import HINT, parse_reward_json
 
 NAMES = ("reward.json", "reward.txt")
 MAX_BYTES = 1 << 20
@@ -168,5 +168,4 @@ def _number(text: bytes, where: str) -> float:
 
 
 def _error(code: str, message: str, where: str) -> VerifierError:
-    hint = 'write one finite number inside the task\'s range to reward.txt, or {"reward": number} to reward.json'
-    return VerifierError(message, code=code, hint=hint, where=where)
+    return VerifierError(message, code=code, hint=HINT, where=where)

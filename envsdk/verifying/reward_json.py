@@ -14,6 +14,7 @@ from typing import Any
 from envsdk.errors import VerifierError
 
 MAX_DEPTH = 64
+HINT = 'write one finite number inside the task\'s range to reward.txt, or {"reward": number} to reward.json'
 _NOT_FINITE_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SPACE = re.compile(r"[ \t\n\r]*")

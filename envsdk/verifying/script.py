@@ -25,6 +25,7 @@ from envsdk.verifying.verdict import Verdict
 
 TAIL_BYTES = 8 << 10
 OUTPUT_CAP_BYTES = 1 << 20
+_GONE = "see whether the tests need more memory than the container has, or end processes that are not theirs"
 Hook = Callable[[Sandbox], Awaitable[None]]
 
 
@@ -73,7 +74,7 @@ async def run_script(
     except SandboxError as error:
         return _machinery("sandbox_lost", error, start)
     if ended.channel_lost:
-        gone = SandboxError("the verifier's sandbox went away", code="channel_lost", where=sandbox.id)
+        gone = SandboxError("the verifier's sandbox went away", code="channel_lost", hint=_GONE, where=sandbox.id)
         return _machinery("sandbox_lost", gone, start)
     return judge(task, ended, found, seconds=time.monotonic() - began)
 

@@ -99,7 +99,9 @@ def _too_many() -> UsageError:
 def _check_size(request: Request) -> None:
     announced = request.headers.get("content-length", "")
     if not announced.isdigit():
-        raise UsageError("the length of the body is not announced", code="length_required")
+        raise UsageError(
+            "the length of the body is not announced", code="length_required", hint="send a Content-Length"
+        )
     if int(announced) > MAX_BODY_BYTES:
         raise UsageError(
             f"the body is larger than {MAX_BODY_BYTES >> 20} MiB", code="payload_too_large", hint="send it in parts"

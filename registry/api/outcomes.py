@@ -55,7 +55,11 @@ async def _batches(request: Request) -> AsyncIterator[list[bytes]]:
     async for chunk in _chunks(request):
         *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
-            raise UsageError(f"a line is longer than {MAX_LINE_BYTES >> 20} MiB", code="payload_too_large")
+            raise UsageError(
+                f"a line is longer than {MAX_LINE_BYTES >> 20} MiB",
+                code="payload_too_large",
+                hint="send one episode a line, each line ended",
+            )
         batch += lines
         size += len(chunk)
         if len(batch) >= BATCH or size >= MAX_LINE_BYTES:

@@ -90,4 +90,6 @@ def _decoded(file: FileBody) -> bytes:
     try:
         return base64.b64decode(file.data, validate=True)
     except ValueError as error:
-        raise UsageError(f"{file.path}: the data is no base64", code="bad_base64") from error
+        raise UsageError(
+            f"{file.path}: the data is no base64", code="bad_base64", hint="send the file's bytes in standard base64"
+        ) from error

@@ -21,11 +21,16 @@ def rebuild(*, registry: RegistryOption = None, as_json: JsonFlag = False) -> No
 
     with open_local(registry) as opened, opened.database.writing() as session:
         result = run(session, heard=heard)
-    said = "the same as before" if result.same else "NOT the same as before; the rebuilt rows are kept"
+    wrong = FaultyError(
+        "NOT the same as before; the rebuilt rows are kept",
+        code="derived_rows_were_wrong",
+        hint="nothing is left to do; report it, with what was done since the last rebuild that came out the same",
+    )
     finish(
-        [] if result.same else [FaultyError(said, code="derived_rows_were_wrong")],
+        [] if result.same else [wrong],
         as_json=as_json,
-        text=f"{result.standings} standings from {result.outcomes} outcomes: {said}",
+        text=f"{result.standings} standings from {result.outcomes} outcomes: "
+        f"{'the same as before' if result.same else wrong.message}",
         outcomes=result.outcomes,
         standings=result.standings,
         same=result.same,

@@ -82,7 +82,12 @@ def add_error_pages(app: FastAPI) -> None:
     def invalid(request: Request, error: RequestValidationError) -> Response:
         del request
         faults = [
-            UsageError(str(fault["msg"]), code="invalid_request", where=".".join(str(part) for part in fault["loc"]))
+            UsageError(
+                str(fault["msg"]),
+                code="invalid_request",
+                hint="/api says what each address takes",
+                where=".".join(str(part) for part in fault["loc"]),
+            )
             for fault in error.errors()
         ]
         return Response(render_json(failure(*faults)), status_code=422, media_type="application/json")

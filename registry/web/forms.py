@@ -21,6 +21,7 @@ from registry.tokens import Holder
 from registry.web.session import own_path, token_of
 
 MAX_BYTES = 64 << 10
+_API = "use the site's own forms; programs use the API (/api)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +72,13 @@ async def read_fields(request: Request) -> dict[str, str]:
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BYTES:
-            raise UsageError(f"a form is larger than {MAX_BYTES >> 10} KiB", code="payload_too_large")
+            raise UsageError(f"a form is larger than {MAX_BYTES >> 10} KiB", code="payload_too_large", hint=_API)
     if body and request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
-        raise UsageError("the body is no form", code="bad_form")
+        raise UsageError("the body is no form", code="bad_form", hint=_API)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True))
     except ValueError as error:
-        raise UsageError("the form's text is not UTF-8", code="bad_form") from error
+        raise UsageError("the form's text is not UTF-8", code="bad_form", hint=_API) from error
 
 
 def came_from(request: Request) -> str:
