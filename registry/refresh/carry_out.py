@@ -21,6 +21,7 @@ from registry.calibration.measure import Measured
 from registry.db import Item, Proposal
 from registry.local import LocalRegistry
 from registry.refresh.begun import begun, without
+from registry.refresh.levels import BAND
 from registry.refresh.proposal import Plan, Planned, plan_draws
 
 CheckTask = Callable[[Task], Awaitable[CheckReport]]
@@ -43,7 +44,11 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A draw that will not do, and why: a code of `envsdk`, ``check_fail`` or what it measured as."""
+    """A draw that will not do.
+
+    ``why``: a code of `envsdk`, ``check_fail``, the class that it measured as, ``below_the_band`` or
+    ``above_the_band``.
+    """
 
     family: str
     level: dict[str, Any]
@@ -89,13 +94,22 @@ async def find_replacements(
         with registry.database.reading() as session:
             for slot, task in checked:
                 result = measured.get(task.digests.task)
-                if result is not None and result.verdict in _REFUSED:
-                    refused.append(Refused(slot.family, slot.level, task.slug, result.verdict))
+                if result is not None and (why := _unfit(result)):
+                    refused.append(Refused(slot.family, slot.level, task.slug, why))
                     continue
                 found.append(_replacement(session, slot, task, result))
                 open_slots.remove(slot)
         heard(len(found), len(plan.draw))
     return found, refused
+
+
+def _unfit(measured: Measured) -> str:
+    """Why a measured draw will not do: its class, or an interval that lies outside the band; empty where it will."""
+    if measured.verdict in _REFUSED:
+        return measured.verdict
+    if measured.high < BAND[0]:
+        return "below_the_band"
+    return "above_the_band" if measured.low > BAND[1] else ""
 
 
 def _planned_again(

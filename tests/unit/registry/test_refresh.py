@@ -193,6 +193,30 @@ def test_what_was_drawn_and_came_out_wrong_is_learned_from_before_the_next_draw(
     assert [one["planned"]["level"]["digits"] for one in body["add"]] == [3] * 6
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "why"),
+    [
+        (0.01, 0.15, "below_the_band"),
+        (0.85, 0.97, "above_the_band"),
+        (0.01, 0.21, ""),
+        (0.79, 0.97, ""),
+        (0.3, 0.6, ""),
+    ],
+)
+def test_a_draw_whose_interval_lies_outside_the_band_will_not_do(
+    grown, families, make_report, tmp_path, low, high, why
+):
+    async def measuring(tasks):
+        return [
+            Measured(t.slug, t.digests.task, t.digests.verifier, "uncertain", (low + high) / 2, low, high, 32, 0)
+            for t in tasks
+        ]
+
+    _, body = propose(grown, families, make_report, tmp_path, measure=measuring)
+    assert {one["why"] for one in body["refused"]} == ({why} if why else set())
+    assert len(body["add"]) == (0 if why else 5)
+
+
 def test_a_task_of_no_installed_family_is_named_as_not_replaced(grown):
     with grown.database.reading() as session:
         plan = plan_refresh(session, "sums", families={})
