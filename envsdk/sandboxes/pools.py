@@ -138,7 +138,7 @@ class WarmPools(Generic[B]):
         pool.takes.append(self._clock())
         self._ensure_tick()
         while pool.idle:
-            one = pool.idle.popleft()
+            one = self._next(pool)
             if self._clock() - one.since > MAX_AGE_S:
                 self._let_go(one.box, "aged_out")
             elif await self._is_whole(pool, one):
@@ -155,10 +155,19 @@ class WarmPools(Generic[B]):
         finally:
             self._waiting_takers -= 1
 
+    def _next(self, pool: _Pool[B]) -> _Idle[B]:
+        """The oldest of those that need not be asked, else the oldest of all."""
+        one = next(filter(self._is_fresh, pool.idle), pool.idle[0])
+        pool.idle.remove(one)
+        return one
+
+    def _is_fresh(self, one: _Idle[B]) -> bool:
+        return self._clock() - one.answered <= FRESH_S
+
     async def _is_whole(self, pool: _Pool[B], one: _Idle[B]) -> bool:
         if not one.box.is_linked:
             return False
-        if self._clock() - one.answered <= FRESH_S:
+        if self._is_fresh(one):
             return True
         try:
             return await one.box.responds()

@@ -164,6 +164,17 @@ async def test_one_that_answered_a_moment_ago_is_handed_out_without_being_asked_
     await warm.close()
 
 
+async def test_those_that_must_be_asked_first_wait_behind_those_that_need_not() -> None:
+    starter, clock = Starter(), Clock()
+    warm = make(starter, clock)
+    await warm.prewarm(SPEC, 1)
+    clock.time_s += pools.FRESH_S + 1
+    await warm.prewarm(SPEC, 2)
+    assert [await warm.take(SPEC, 5) for _ in range(2)] == starter.made[1::-1]
+    assert [box.times_asked for box in starter.made[:2]] == [1, 0]
+    await warm.close()
+
+
 async def test_one_whose_link_broke_is_never_handed_out_however_fresh() -> None:
     starter = Starter()
     warm = make(starter, Clock())
