@@ -1,8 +1,9 @@
 """In which order the members of several groups start when slots are scarce.
 
-A pure decision for plans over a batch whose groups are all known, as the simulation makes them; a running dispatcher
-starts one group at a time. Siblings stay adjacent except under ``interleaved``, since a group trains only when its last
-member has ended; longest first is Graham's list scheduling (1969).
+A pure decision for plans over a batch whose groups are all known, as the simulation makes them. The running dispatcher
+starts groups as they are drawn: with carry-over no slot waits for a batch's end, and longest first shortened nothing
+(docs/explanation/log.md; ``envsdk bench collect`` has both arms). Siblings stay adjacent except under ``interleaved``,
+since a group trains only when its last member has ended; longest first is Graham's list scheduling (1969).
 """
 
 from __future__ import annotations

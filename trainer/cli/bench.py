@@ -74,12 +74,12 @@ def _as_json(result: ArmResult) -> dict[str, Any]:
 
 def _table(results: list[ArmResult]) -> str:
     lines = [
-        f"{'arm':<15} {'batch s':>9} {'less':>6} {'95 % interval':>17}   {'kept/launched s':>17}  {'pass':>11}  path"
+        f"{'arm':<24} {'batch s':>9} {'less':>6} {'95 % interval':>17}   {'kept/launched s':>17}  {'pass':>11}  path"
     ]
     for r in results:
         path = ", ".join(f"{name} {seconds:.0f}" for name, seconds in r.attribution.items())
         lines.append(
-            f"{r.name:<15} {r.collect_s:>9.1f} {r.reduction:>6.0%} {r.low:>8.0%}..{r.high:<7.0%}   "
+            f"{r.name:<24} {r.collect_s:>9.1f} {r.reduction:>6.0%} {r.low:>8.0%}..{r.high:<7.0%}   "
             f"{r.kept.mean_duration_s or 0:>8.1f}/{r.launched.mean_duration_s or 0:<8.1f}  "
             f"{r.kept.pass_rate or 0:>5.2f}/{r.launched.pass_rate or 0:<5.2f}  {path}"
         )

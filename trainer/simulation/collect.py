@@ -8,6 +8,7 @@ recording, and the trials of a group with repetition from its task's. Seeded. Ar
     interleaved     the same groups, first members of all groups first
     first_complete  more groups than needed, the first P to complete are kept, the rest thrown away
     carry_over      groups start whenever there is room, complete ones are taken oldest first, nothing is thrown away
+    carry_over_longest_first   the same groups, of every P that are drawn the longest expected first
 
 What an arm keeps is not what it launched: composition stands beside the time (law 11).
 """
@@ -21,12 +22,15 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from trainer.admission import Admission
+from trainer.launch_order import launch_order
 from trainer.simulation.asynchronous import AsyncSetup, simulate_async
 from trainer.simulation.static import StaticMode, simulate_static
 from trainer.simulation.trace import Last, Share, TraceGroup
 from trainer.simulation.trials import PHASES, Recording, Trial
 
-ArmName = Literal["wait_all", "longest_first", "interleaved", "first_complete", "carry_over"]
+ArmName = Literal[
+    "wait_all", "longest_first", "interleaved", "first_complete", "carry_over", "carry_over_longest_first"
+]
 ARMS: tuple[ArmName, ...] = get_args(ArmName)
 BASELINE: ArmName = "wait_all"
 _MODES: dict[ArmName, StaticMode] = {
@@ -45,7 +49,7 @@ class CollectSetup:
     Attributes:
         groups_per_batch, group_size, slots: P, G and how many trials may run at once.
         extra: ``first_complete`` launches so many groups for each one it keeps.
-        batches: batches per arm; ``carry_over`` gives as many, after as many of warm-up as fill its pool.
+        batches: batches per arm; both ``carry_over`` give as many, after as many of warm-up as fill their pool.
     """
 
     groups_per_batch: int = 8
@@ -97,7 +101,10 @@ def collect(
     found: dict[ArmName, _Batches] = {}
     for arm in (BASELINE, *(arm for arm in arms if arm != BASELINE)):
         report(arm)
-        found[arm] = _carry_over(recording, setup) if arm == "carry_over" else _static(recording, setup, arm)
+        if arm in _MODES:
+            found[arm] = _static(recording, setup, arm)
+        else:
+            found[arm] = _carry_over(recording, setup, longest_first=arm == "carry_over_longest_first")
     return [_result(arm, batches, found[BASELINE], setup.seed) for arm, batches in found.items()]
 
 
@@ -117,7 +124,7 @@ def _static(recording: Recording, setup: CollectSetup, arm: ArmName) -> _Batches
     return out
 
 
-def _carry_over(recording: Recording, setup: CollectSetup) -> _Batches:
+def _carry_over(recording: Recording, setup: CollectSetup, *, longest_first: bool) -> _Batches:
     per_batch = setup.groups_per_batch
     # Enough groups in flight to fill the slots, as a trainer with that staleness bound would have.
     ahead = max(1, -(-setup.slots // (per_batch * setup.group_size)))
@@ -125,6 +132,8 @@ def _carry_over(recording: Recording, setup: CollectSetup) -> _Batches:
     steps = setup.batches + warm_up
     draw = random.Random(f"{setup.seed}/carry_over")  # noqa: S311 - reproducible on purpose
     groups, trials = _draw(recording, setup, draw, per_batch * (steps + ahead + 2))
+    if longest_first:
+        groups = _longest_first(groups, per_batch)
     result = simulate_async(
         groups, AsyncSetup(Admission(ahead, per_batch), steps=steps, train_s=0.0, slots=setup.slots)
     )
@@ -136,6 +145,16 @@ def _carry_over(recording: Recording, setup: CollectSetup) -> _Batches:
     ]
     times_s = [step.since_previous_take_s for step in steady]
     return _Batches(times_s, paths, [result.kept_share], [result.launched_share])
+
+
+def _longest_first(groups: Sequence[TraceGroup], block: int) -> list[TraceGroup]:
+    """Every ``block`` groups in the order of their expected durations: more at once would starve the short ones."""
+    ordered = []
+    for start in range(0, len(groups), block):
+        some = groups[start : start + block]
+        expected_s = [group.expected_s for group in some]
+        ordered += [some[first.group] for first in launch_order([1] * len(some), expected_s, order="longest_first")]
+    return ordered
 
 
 def _draw(

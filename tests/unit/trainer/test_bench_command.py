@@ -48,6 +48,7 @@ def test_the_table_has_a_line_for_each_arm(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["collect", "--trace", a_trace(tmp_path), *SMALL])
     assert [line.split()[0] for line in result.stdout.splitlines()][1:] == [
         "wait_all", "longest_first", "interleaved", "first_complete", "carry_over",
+        "carry_over_longest_first",
     ]  # fmt: skip
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from envsdk.errors import UsageError
-from trainer.simulation.collect import ARMS, CollectSetup, collect
+from trainer.simulation.collect import ARMS, CollectSetup, _longest_first, collect
+from trainer.simulation.trace import TraceGroup
 from trainer.simulation.trials import Recording, Trial, read_trials
 
 SETUP = CollectSetup(groups_per_batch=4, group_size=3, slots=6, batches=30)
@@ -58,6 +59,24 @@ def test_carry_over_is_faster_and_keeps_the_mix_that_first_complete_bends() -> N
 
 def test_longest_first_helps_where_slots_are_scarce() -> None:
     assert by_name(a_recording())["longest_first"].low > 0
+
+
+def test_with_carry_over_longest_first_shortens_nothing_since_no_slot_waits_for_the_end_of_a_batch() -> None:
+    setup = CollectSetup(groups_per_batch=4, group_size=3, slots=6, batches=150)
+    found = by_name(a_recording(), setup)
+    as_drawn, longest_first = found["carry_over"], found["carry_over_longest_first"]
+    assert longest_first.collect_s == pytest.approx(as_drawn.collect_s, rel=0.03)
+    assert longest_first.collect_s < found["longest_first"].collect_s
+
+
+def test_longest_first_under_carry_over_starves_no_group() -> None:
+    draw = random.Random(1)
+    groups = [TraceGroup(f"g{n}", (1.0,), (True,), draw.random()) for n in range(10)]
+    ordered = _longest_first(groups, 4)
+    for start in (0, 4, 8):
+        block = ordered[start : start + 4]
+        assert {group.id for group in block} == {group.id for group in groups[start : start + 4]}
+        assert [group.expected_s for group in block] == sorted((group.expected_s for group in block), reverse=True)
 
 
 def test_the_path_adds_up_to_the_time() -> None:
