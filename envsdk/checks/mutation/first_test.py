@@ -21,6 +21,7 @@ _TESTS: dict[SourceLanguage, str] = {
     "go": r"^func Test\w+\(",
     "java": r"^\s*@Test\b",
 }
+_ASSERTION = re.compile(r"^\s*(?:assert\w*[!.]?\w*|require|check|expect)\s*\([^\n]*", re.MULTILINE | re.IGNORECASE)
 _TITLE = re.compile(r"^[^\n\"'`]*(?:\"[^\"]*\"|'[^']*'|`[^`]*`)(?:\s*,\s*\"\[[^\"]*\")?")
 """What stands before and in a test's title, where it has one."""
 _TEXT = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`[^`$]*`"
@@ -68,8 +69,10 @@ def _choices(language: SourceLanguage, tests: Mapping[str, str]) -> Iterator[Lit
 
 
 def _bodies(language: SourceLanguage, text: str) -> list[str]:
-    """What stands in each test, without its title."""
+    """What stands in each test, without its title; where there are no tests, in each assertion."""
     starts = [match.start() for match in re.finditer(_TESTS[language], text, re.MULTILINE)]
+    if not starts:
+        return [match[0] for match in _ASSERTION.finditer(text)]
     parts = [text[start:end].lstrip() for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
     return [_TITLE.sub("", part, count=1) for part in parts] if language in {"cpp", "javascript"} else parts
 

@@ -131,3 +131,20 @@ def test_a_value_takes_the_form_of_the_type(kind: str, value: str) -> None:
     literals = {"number": "7", "text": '"x"', "list": "[1, 2]", "truth": "true"}
     found = cut_short("rust", f"fn f() -> {kind} {{ todo!() }}", literals)  # type: ignore[arg-type]
     assert f"return {value};" in found if value else found == f"fn f() -> {kind} {{ todo!() }}"
+
+
+ROMAN = '#include "roman.h"\nstd::string convert(int n) {\n    return "?";\n}\n'
+
+
+@pytest.mark.parametrize(
+    "call", ["assert(convert({n}) == {want});", "EXPECT({want}, convert({n}))", "assert_same({n}, {want})"]
+)
+def test_without_tests_the_first_assertion_counts_as_one(call: str) -> None:
+    lines = [call.format(n=n, want=f'"{want}"') for n, want in ((1, "I"), (4, "IV"))]
+    made = list(first_test.mutants({"/app/r.cpp": ROMAN.encode()}, {"tests/t.cpp": "\n".join(lines)}))
+    assert any(b'return "I";' in mutant.files["/app/r.cpp"] for mutant in made)
+
+
+@pytest.mark.parametrize("text", ["", "int main() { return 0; }\n", "assert(convert(1) == 2);\n"])
+def test_a_test_source_without_several_expectations_makes_nothing(text: str) -> None:
+    assert list(first_test.mutants({"/app/r.cpp": ROMAN.encode()}, {"tests/t.cpp": text})) == []
