@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from envsdk.checks import mutants, oracle, skip_ratio
-from envsdk.checks.engine import ask_check
+from envsdk.checks.engine import ask_check, check_task
 from envsdk.checks.mutation.sources import cut_short
 from envsdk.checks.stage import Scene, Stage
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.load import load_task
+from tests.labelled import compiled
 from tests.labelled.mini import Labelled, write
 from tests.labelled.toolchains import CASES
 
@@ -41,6 +42,17 @@ async def test_one_test_of_many_is_found_and_all_of_them_are_not_accused(
     assert said["skip_ratio"].outcome == "fail", said["skip_ratio"]
     assert said["mutants"].outcome == "fail", said["mutants"]
     assert "first test" in said["mutants"].why
+
+
+@pytest.mark.parametrize("case", compiled.CASES, ids=lambda case: case.id)
+async def test_tests_that_hide_and_failures_that_are_lost_are_found(
+    tmp_path: Path, provider: SandboxProvider, case: Labelled
+) -> None:
+    asked = case.caught_by[:1] or ("oracle", "noop", "mutants", "skip_ratio", "static")
+    report = await check_task(load_task(write(case, tmp_path)), provider, checks=asked, fresh=True)
+    failed = {row.check: row.why for row in report.checks if row.outcome in {"fail", "error"}}
+    assert bool(failed) != case.is_good, (failed, case.why)
+    assert not any(row.outcome == "error" for row in report.checks), failed
 
 
 async def test_what_is_cut_short_builds_with_every_warning_an_error(tmp_path: Path, provider: SandboxProvider) -> None:

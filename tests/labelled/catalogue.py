@@ -5,8 +5,10 @@ from __future__ import annotations
 from tests.labelled import (
     answers,
     comparisons,
+    harnesses,
     leaks,
     manifests,
+    reports,
     rewards,
     skips,
     statuses,
@@ -25,4 +27,6 @@ CASES: tuple[Labelled, ...] = (
     *leaks.CASES,
     *manifests.CASES,
     *answers.CASES,
+    *reports.CASES,
+    *harnesses.CASES,
 )
