@@ -35,6 +35,7 @@ _PUSH_TASKS = 20
 _REQUEST_BYTES = 8 << 20
 _TIMEOUT_S = 60.0
 _BUSY = frozenset({429, 502, 503, 504})
+_FAULT = ("message", "code", "hint", "where")
 # It logs each retry as a warning without an object, which a program that set up no logging would print.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
@@ -186,9 +187,6 @@ def _faults(response: httpx2.Response) -> list[dict[str, str]] | None:
         return [{name: str(fault[name]) for name in _FAULT} for fault in response.json()["errors"]]
     except (ValueError, KeyError, TypeError):
         return None
-
-
-_FAULT = ("message", "code", "hint", "where")
 
 
 def _as_raised(fault: dict[str, str], status: int) -> EnvsdkError:

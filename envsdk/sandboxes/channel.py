@@ -147,7 +147,11 @@ class Channel(asyncio.Protocol):
         answer = await self._ask(b"H", text(workdir) + text(user), timeout_s)
         if answer is None:
             code = "channel_lost" if self.lost else "start_timeout"
-            raise SandboxError(f"the sandbox did not answer: {self.lost or f'silent for {timeout_s:.0f} s'}", code=code)
+            raise SandboxError(
+                f"the sandbox did not answer: {self.lost or f'silent for {timeout_s:.0f} s'}",
+                code=code,
+                hint="raise acquire_s in the budget, or lower the concurrency: starts share the machine",
+            )
         if not answer[0]:
             raise SandboxError(
                 f"the image has no user {user!r}",
@@ -176,7 +180,9 @@ class Channel(asyncio.Protocol):
         answer = await self._ask(b"A", b"", timeout_s)
         if answer is None:
             raise SandboxError(
-                f"could not kill the sandbox's processes: {self.lost or 'no answer'}", code="channel_lost"
+                f"could not kill the sandbox's processes: {self.lost or 'no answer'}",
+                code="channel_lost",
+                hint="what it holds is not to be trusted: take another, which the provider does by itself",
             )
         return int.from_bytes(answer, "little")
 
@@ -285,7 +291,11 @@ def _result(pending: _Pending, end: End | None, elapsed_s: float, user: str) -> 
         if stage == _NO_USER:
             raise SandboxError(f"cannot run as user {user!r} (errno {number})", code="unknown_user")
         if stage != _NO_START:
-            raise SandboxError(f"the command could not be set up (errno {number})", code="cannot_start")
+            raise SandboxError(
+                f"the command could not be set up (errno {number})",
+                code="cannot_start",
+                hint="see that the folder it is to run in exists, and may be entered by its user",
+            )
         # No process could be made: the sandbox's own limits, as a shell would report them.
         err += f"envsdk: cannot start a process (errno {number})\n".encode()
         return ExecResult(exit_code=126, stdout=out, stderr=err, total_bytes=pending.received, seconds=elapsed_s)

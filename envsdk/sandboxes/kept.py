@@ -140,9 +140,17 @@ class KeptSandbox(ABC):
         )
         what = f"{op.name.lower()} {argv[0]} in sandbox {self.id}"
         if result.channel_lost:
-            raise SandboxError(f"could not {what}: {channel.lost or 'no answer'}", code="channel_lost")
+            raise SandboxError(
+                f"could not {what}: {channel.lost or 'no answer'}",
+                code="channel_lost",
+                hint="the sandbox has ended: see whether its processes need more memory than it has",
+            )
         if result.timed_out or result.signal:
-            raise SandboxError(f"could not {what}: no end after {_FILE_S:.0f} s", code="file_timeout")
+            raise SandboxError(
+                f"could not {what}: no end after {_FILE_S:.0f} s",
+                code="file_timeout",
+                hint="copy less at once, and see whether the machine's disk is busy",
+            )
         if result.exit_code:
             number = result.exit_code
             raise SandboxError(f"could not {what}: {os.strerror(number)}", code=_CODES.get(number, "file_failed"))

@@ -162,7 +162,10 @@ class Workers:
                     worker = Worker(tests, module_file, surroundings)
                 except OSError as error:
                     raise VerifierError(
-                        f"the verifier's process cannot be started: {error}", code="upload_failed", where=str(tests)
+                        f"the verifier's process cannot be started: {error}",
+                        code="upload_failed",
+                        hint="see the machine's free memory and its limit of processes (ulimit -u)",
+                        where=str(tests),
                     ) from error
             self._workers[key, module_file, surroundings] = worker
             idle = [name for name, other in self._workers.items() if not other.busy and other is not worker]

@@ -155,7 +155,7 @@ async def measure(
     async def one(item: Measurable) -> None:
         async with slots:
             posterior = known[item.task_digest, item.verifier_digest]
-            if _open(posterior):
+            if _needs_a_look(posterior):
                 task = await asyncio.to_thread(_fetched, registry, item, folder)
                 screening = _Screening(registry, task, agent, provider, lineage, run, campaign, heard)
                 measured = await screening.go(posterior)
@@ -183,7 +183,7 @@ class _Screening:
 
     async def go(self, posterior: Posterior) -> Measured:
         n = ungraded = empty = 0
-        while n < AT_MOST and empty < _EMPTY_LOOKS and not self.campaign.hopeless and _open(posterior):
+        while n < AT_MOST and empty < _EMPTY_LOOKS and not self.campaign.hopeless and _needs_a_look(posterior):
             first = n + ungraded
             records = await self._look(first, STEP - n % STEP)
             posterior = await self._append(records)
@@ -225,8 +225,8 @@ def _why(record: EpisodeRecord) -> str:
     return f"{record.outcome.cause}: {note}" if note else record.outcome.cause
 
 
-def _open(posterior: Posterior) -> bool:
-    """Whether a task needs another look: a prior alone, however certain, calls no task anything."""
+def _needs_a_look(posterior: Posterior) -> bool:
+    """Whether nothing is certain yet: a prior alone, however certain, calls no task anything."""
     return posterior.n < STEP or _verdict(posterior) == "uncertain"
 
 

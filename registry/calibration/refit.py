@@ -25,7 +25,7 @@ from registry.derive.events import PriorEvent
 from registry.derive.fold import fold
 from registry.saturation.posterior import rasch_prior
 
-MOST = 4.0
+MOST_EPISODES = 4.0
 """A prior is worth at most so many episodes, however precise the fit calls itself.
 
 Fits of public benchmarks gave m of 0.46, 1.37 and 3.97, so that none is touched. A panel without over-dispersion
@@ -130,7 +130,7 @@ def _priors(table: _Table, row: int, position: int, at: float) -> list[PriorEven
     pi = _predicted(fit, table.responses.passes[row, known], table.responses.trials[row, known])
     events = []
     for place, rate in zip(known, pi, strict=True):
-        prior = rasch_prior(rate, min(fit.m, MOST))
+        prior = rasch_prior(rate, min(fit.m, MOST_EPISODES))
         events.append(
             PriorEvent(
                 item_id=table.items[place],

@@ -15,6 +15,8 @@ from registry.derive.fold import fold
 from registry.refresh.proposal import latest_id
 from registry.revisions import add_revision, entries_of, set_digest
 
+_NAME_LENGTH: int = Proposal.__table__.c.decided_by.type.length  # type: ignore[attr-defined]
+
 
 def publish_proposal(session: Session, number: int, *, by: str) -> SetRevision:
     """Make the proposal's revision; ``by`` says who decided so. Must run in a write transaction.
@@ -29,13 +31,18 @@ def publish_proposal(session: Session, number: int, *, by: str) -> SetRevision:
             f"proposal {number} is about an older revision", code="stale_proposal", hint="propose a refresh again"
         )
     body = proposal.body
-    added = [one["item_id"] for one in body["add"]]
-    # What was to be kept or added may have broken since; nothing is published on hope.
-    wanted = [*body["kept"], *added]
+    wanted = [*body["kept"], *(one["item_id"] for one in body["add"])]
     items = {item.id: item for item in session.scalars(select(Item).where(Item.id.in_(wanted)))}
-    ids = [number for number in wanted if items[number].verified == "checked" and not items[number].broken]
+    # What was to be kept or added may have broken since; nothing is published on hope.
+    sound = {item.id for item in items.values() if item.verified == "checked" and not item.broken}
+    ids = [item_id for item_id in wanted if item_id in sound]
+    left_out = [items[item_id].slug for item_id in wanted if item_id not in sound]
     if not ids:
-        raise UsageError(f"proposal {number} would leave the set empty", code="empty_set")
+        raise UsageError(
+            f"proposal {number} would leave the set empty",
+            code="empty_set",
+            hint="dismiss it, and check its tasks again: drafts and broken tasks enter no set",
+        )
     name = session.scalar(select(TaskSet.name).where(TaskSet.id == proposal.set_id))
     parent = session.get(SetRevision, proposal.parent_id)
     assert name is not None and parent is not None, "foreign keys hold"  # noqa: PT018 - one fact
@@ -47,7 +54,7 @@ def publish_proposal(session: Session, number: int, *, by: str) -> SetRevision:
         query=parent.query,
         lineage_id=proposal.lineage_id,
         parent=parent,
-        note={"proposal": number, "left_out": [items[number].slug for number in wanted if number not in ids]}
+        note={"proposal": number, "left_out": left_out}
         | {key: body[key] for key in ("policy", "retire", "add", "not_replaced")},
     )
     _retire(session, proposal, revision, body["retire"])
@@ -62,16 +69,15 @@ def dismiss_proposal(session: Session, number: int, *, by: str) -> None:
 
 
 def _decide(proposal: Proposal, state: str, by: str) -> None:
-    proposal.state, proposal.decided_by, proposal.decided_at = state, by[:_NAME], time.time()
-
-
-_NAME: int = Proposal.__table__.c.decided_by.type.length  # type: ignore[attr-defined]
+    proposal.state, proposal.decided_by, proposal.decided_at = state, by[:_NAME_LENGTH], time.time()
 
 
 def _open_proposal(session: Session, number: int) -> Proposal:
     proposal = session.get(Proposal, number)
     if proposal is None:
-        raise UsageError(f"there is no proposal {number}", code="unknown_proposal")
+        raise UsageError(
+            f"there is no proposal {number}", code="unknown_proposal", hint="/refresh lists them, in the web registry"
+        )
     if proposal.state != "open":
         raise UsageError(
             f"proposal {number} is {proposal.state}",

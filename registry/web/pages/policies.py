@@ -18,8 +18,9 @@ from registry.saturation.states import STATUSES
 from registry.web.render import add_page
 
 MOST = 200
-MEASURED = STATUSES[2:]
-"""States of tasks that were tried: neither a draft nor merely checked."""
+"""Lineages on the page: the reference, then by name."""
+MEASURED = [status for status in STATUSES if status not in {"draft", "checked"}]
+"""States of tasks that were tried."""
 
 
 def routes(registry: LocalRegistry) -> APIRouter:

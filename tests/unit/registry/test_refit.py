@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from registry.calibration.refit import MOST, refit
+from registry.calibration.refit import MOST_EPISODES, refit
 from registry.derive.rebuild import rebuild
 
 
@@ -70,7 +70,7 @@ def test_a_panel_without_overdispersion_gives_no_prior_that_outcomes_cannot_move
     assert result.overdispersion > 20
     pairs = [(task.digests.task, task.digests.verifier) for task in tasks]
     for found in registry.posteriors(pairs, lineage="a").values():
-        assert found.alpha + found.beta == pytest.approx(32 + MOST)
+        assert found.alpha + found.beta == pytest.approx(32 + MOST_EPISODES)
 
 
 def test_with_too_few_policies_nothing_is_done_and_it_says_why(registry, make_task, make_record):

@@ -204,7 +204,7 @@ async def test_input_that_goes_on_stops_with_the_command() -> None:
     await task
     queue.put_nowait(b"late")
     await turns()
-    assert (b"late") not in [payload for _, _, payload in helper.requests]
+    assert b"late" not in [payload for _, _, payload in helper.requests]
 
 
 async def test_output_is_streamed_to_a_listener_as_it_comes() -> None:
