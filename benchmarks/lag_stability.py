@@ -113,7 +113,8 @@ def train(loss: Loss, *, lag: int, seed: int, steps: int, lr: float) -> Run:
         groups = episodes(engine, made_by, draw, sampler)
         passed.append(statistics.fmean(r.outcome.reward or 0.0 for group in groups for r in group))
         try:
-            metrics = learner.step(build_batch(groups, trainer_version=version, config=config.batch))
+            batch = build_batch(groups, trainer_version=version, config=config.batch)
+            metrics = learner.step(learner.pack(batch))
         except EnvsdkError:
             return Run([*passed, *[0.0] * (steps - len(passed))], 0.0)
         lowest = min(lowest, metrics.get("all/ess_token", 1.0))

@@ -53,6 +53,14 @@ class _Sums:
     logprobs: list[Tensor] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class PackedBatch:
+    """A batch and its rows, in which the whole of it is computed."""
+
+    batch: Batch
+    rows: tuple[PackedRow, ...]
+
+
 class Learner:
     """Holds the model, its masters and the optimizer.
 
@@ -92,18 +100,23 @@ class Learner:
         self.skipped_in_a_row = 0
         self.skipped = 0
 
-    def build(self, groups: Sequence[CompleteGroup], *, version: int) -> Batch:
-        """The batch of complete groups, for weights of ``version``."""
-        return build_batch([group.episodes for group in groups], trainer_version=version, config=self.config.batch)
+    def build(self, groups: Sequence[CompleteGroup], *, version: int) -> PackedBatch:
+        """The batch of complete groups for weights of ``version``, laid out: all of an update that needs no model."""
+        episodes = [group.episodes for group in groups]
+        return self.pack(build_batch(episodes, trainer_version=version, config=self.config.batch))
 
-    def step(self, batch: Batch) -> Mapping[str, float]:
+    def pack(self, batch: Batch) -> PackedBatch:
+        """A batch in rows of this learner's size."""
+        return PackedBatch(batch, tuple(micro_batches(batch.groups, token_budget=self.config.token_budget)))
+
+    def step(self, packed: PackedBatch) -> Mapping[str, float]:
         """One update. An empty batch changes nothing and says so.
 
         Raises:
             EnvsdkError: ``non_finite_gradient``: too many updates in a row were refused.
         """
         started = time.monotonic()
-        rows = micro_batches(batch.groups, token_budget=self.config.token_budget)
+        batch, rows = packed.batch, packed.rows
         sums = _Sums()
         self.weights.drop_gradients()
         for row in rows:

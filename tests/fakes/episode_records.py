@@ -138,3 +138,8 @@ def make_record(
         outcome=outcome,
         tokens=trace,
     )
+
+
+def updated(learner, batch):
+    """What a learner says after it was trained on a batch."""
+    return learner.step(learner.pack(batch))

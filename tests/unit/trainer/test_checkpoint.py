@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from envsdk.errors import StoreError
-from tests.fakes.episode_records import make_record, tiny_llama
+from tests.fakes.episode_records import make_record, tiny_llama, updated
 from trainer import checkpoint
 from trainer.batch import build_batch
 from trainer.learner import Learner
@@ -62,7 +62,7 @@ def train(root: Path, precision: str, *, die_at: int | None = None) -> Learner:
     for step in range(learner.updates, STEPS):
         if step == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        learner.step(build_batch(recorded(step), trainer_version=step))
+        updated(learner, build_batch(recorded(step), trainer_version=step))
         if step % 2:
             checkpoint.save(root, step + 1, learner.save)
     return learner
@@ -97,12 +97,12 @@ def test_killed_and_resumed_equals_never_killed_bit_for_bit(tmp_path: Path, prec
 
 def test_a_resumed_learner_makes_the_very_next_update(tmp_path: Path) -> None:
     first = make_learner("bf16")
-    first.step(build_batch(recorded(0), trainer_version=0))
+    updated(first, build_batch(recorded(0), trainer_version=0))
     saved = checkpoint.save(tmp_path, 1, first.save)
     second = make_learner("bf16")
     second.load(saved)
     batch = build_batch(recorded(1), trainer_version=1)
-    ours, theirs = dict(second.step(batch)), dict(first.step(batch))
+    ours, theirs = dict(updated(second, batch)), dict(updated(first, batch))
     assert {k: v for k, v in ours.items() if not k.endswith("_s")} == {
         k: v for k, v in theirs.items() if not k.endswith("_s")
     }

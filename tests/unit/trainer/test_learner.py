@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsdk.errors import EnvsdkError, UsageError
-from tests.fakes.episode_records import make_record, tiny_llama
-from tests.fakes.episodes import make_group
+from tests.fakes.episode_records import make_record, tiny_llama, updated
+from tests.fakes.episodes import make_draw, make_group
+from trainer import learner as learner_module
 from trainer.batch import Batch, build_batch
+from trainer.group import CompleteGroup, EndedMember
 from trainer.learner import Learner
 from trainer.learner_config import CorrectionConfig, LearnerConfig
 from trainer.loss.config import LossConfig
@@ -45,7 +47,7 @@ def learner(**settings: object) -> Learner:
 
 
 def weights_after(one: Learner, batch: Batch) -> dict[str, torch.Tensor]:
-    one.step(batch)
+    updated(one, batch)
     return {name: weight.detach().clone() for name, weight in one.weights.masters.items()}
 
 
@@ -56,7 +58,7 @@ def test_every_preset_makes_an_update_with_finite_metrics(name: str) -> None:
         LearnerConfig.model_validate({"precision": "fp32", "lr": 1e-2, "loss": name}).for_replies(16),
         model=tiny_llama(),
     )
-    metrics = one.step(a_batch())
+    metrics = updated(one, a_batch())
     assert metrics["updated"] == 1.0
     assert metrics["grad_norm"] > 0
     assert all(math.isfinite(value) for value in metrics.values())
@@ -68,7 +70,7 @@ def test_the_cutting_into_micro_batches_changes_no_gradient(budget: int, agg: st
     norms = []
     for token_budget in (10_000, budget):
         one = learner(token_budget=token_budget, loss=LossConfig(agg=agg, length=16.0), anchor="recomputed")
-        norms.append(one.step(a_batch())["grad_norm"])
+        norms.append(updated(one, a_batch())["grad_norm"])
     assert norms[0] == pytest.approx(norms[1], rel=1e-4)
 
 
@@ -84,7 +86,7 @@ def test_a_better_reply_becomes_more_likely_and_a_worse_one_less() -> None:
     one = learner(lr=1e-3)
     records = [make_record(reward=1.0, own=[10, 11], index=0), make_record(reward=0.0, own=[20, 21], index=1)]
     before = one.logprobs([[1, 2, 3, 10, 11], [1, 2, 3, 20, 21]])
-    one.step(build_batch([records], trainer_version=0, config=one.config.batch))
+    updated(one, build_batch([records], trainer_version=0, config=one.config.batch))
     after = one.logprobs([[1, 2, 3, 10, 11], [1, 2, 3, 20, 21]])
     assert sum(after[0][2:]) > sum(before[0][2:])
     assert sum(after[1][2:]) < sum(before[1][2:])
@@ -93,7 +95,7 @@ def test_a_better_reply_becomes_more_likely_and_a_worse_one_less() -> None:
 def test_an_empty_batch_changes_nothing_and_says_so() -> None:
     one = learner()
     before = {name: weight.detach().clone() for name, weight in one.weights.masters.items()}
-    metrics = one.step(build_batch([[make_record(reward=1.0), make_record(reward=1.0)]], trainer_version=0))
+    metrics = updated(one, build_batch([[make_record(reward=1.0), make_record(reward=1.0)]], trainer_version=0))
     assert metrics["updated"] == 0.0
     assert one.updates == 0
     assert all(torch.equal(before[name], weight) for name, weight in one.weights.masters.items())
@@ -106,11 +108,11 @@ def test_a_non_finite_gradient_never_moves_the_weights_and_stops_the_run_after_a
         one.weights.masters["model.norm.weight"][0] = float("inf")
     one.weights.to_model()
     before = {name: weight.detach().clone() for name, weight in one.weights.masters.items()}
-    metrics = one.step(a_batch())
+    metrics = updated(one, a_batch())
     assert (metrics["updated"], metrics["skipped_in_a_row"]) == (0.0, 1.0)
     assert "loss" not in metrics
     with pytest.raises(EnvsdkError) as caught:
-        one.step(a_batch())
+        updated(one, a_batch())
     assert caught.value.code == "non_finite_gradient"
     assert all(torch.equal(before[name], weight) for name, weight in one.weights.masters.items())
 
@@ -121,7 +123,7 @@ def test_the_metrics_say_what_the_batch_was_made_of() -> None:
         [make_record(reward=1.0), make_record(reward=1.0)],
         [make_record(reward=None, in_gradient=False, in_baseline=False, cause="host_lost")],
     ]
-    metrics = learner().step(build_batch(records, trainer_version=0))
+    metrics = updated(learner(), build_batch(records, trainer_version=0))
     assert (metrics["groups"], metrics["groups_trained"], metrics["excluded/host_lost"]) == (3, 1, 1)
     assert metrics["coverage"] == pytest.approx(6 / 7)
 
@@ -129,25 +131,25 @@ def test_the_metrics_say_what_the_batch_was_made_of() -> None:
 def test_a_good_update_ends_a_row_of_skipped_ones() -> None:
     one = learner()
     one.skipped_in_a_row = 2
-    assert one.step(a_batch())["skipped_in_a_row"] == 0.0
+    assert updated(one, a_batch())["skipped_in_a_row"] == 0.0
 
 
 def test_a_bound_on_sequences_is_shared_over_sequences() -> None:
     # Engine logprobs far from the learner's: every sequence is beyond a bound of GSPO's, whatever its length.
     settings = {"loss": {"loss": "gspo", "eps_low": 0.1, "eps_high": 0.1, "agg": "seq_mean_token_mean"}}
-    metrics = learner(**settings).step(a_batch(logprob=-9.0))
+    metrics = updated(learner(**settings), a_batch(logprob=-9.0))
     assert metrics["frac_clip_low"] + metrics["frac_clip_high"] == pytest.approx(0.5)  # half have A > 0
 
 
 def test_a_cap_on_sequences_is_shared_over_sequences_however_they_are_cut() -> None:
     settings = {"anchor": "recomputed", "correction": {"rule": "seq_tis", "cap": 1.5}}
     for budget in (10_000, 1):
-        metrics = learner(**settings, token_budget=budget).step(a_batch(logprob=-9.0))
+        metrics = updated(learner(**settings, token_budget=budget), a_batch(logprob=-9.0))
         assert metrics["frac_corrected"] == 1.0
 
 
 def test_what_was_clipped_is_split_by_lag() -> None:
-    metrics = learner().step(a_batch())
+    metrics = updated(learner(), a_batch())
     n, young, old = metrics["n_tok"], metrics["mismatch/n_tok"], metrics["lag/n_tok"]
     for name in ("frac_clip_low", "frac_clip_high", "frac_rejected"):
         whole = metrics[f"mismatch/{name}"] * young + metrics[f"lag/{name}"] * old
@@ -155,7 +157,7 @@ def test_what_was_clipped_is_split_by_lag() -> None:
 
 
 def test_divergence_is_split_by_the_version_of_the_tokens() -> None:
-    metrics = learner().step(a_batch(version=1))
+    metrics = updated(learner(), a_batch(version=1))
     assert metrics["mismatch/n_tok"] + metrics["lag/n_tok"] == metrics["n_tok"] == metrics["all/n_tok"]
     assert metrics["mismatch/n_tok"] > 0
     assert metrics["lag/k3"] > 0
@@ -169,7 +171,7 @@ def test_engine_logprobs_that_equal_the_learners_have_no_divergence() -> None:
         record.model_copy(update={"tokens": record.tokens.model_copy(update={"logprobs": (0.0, 0.0, 0.0, *own)})})
         for record, own in zip(records, exact, strict=True)
     ]
-    metrics = one.step(build_batch([traced], trainer_version=0))
+    metrics = updated(one, build_batch([traced], trainer_version=0))
     assert metrics["mismatch/k3"] == pytest.approx(0, abs=1e-8)
     assert metrics["mismatch/ess_token"] == pytest.approx(1)
     assert metrics["frac_clip_low"] == metrics["frac_clip_high"] == 0
@@ -178,7 +180,7 @@ def test_engine_logprobs_that_equal_the_learners_have_no_divergence() -> None:
 def test_a_rejected_token_keeps_its_place_in_the_denominator() -> None:
     batch = a_batch(version=9)
     assert batch.report.frac_lag_masked == 1.0
-    metrics = learner().step(batch)
+    metrics = updated(learner(), batch)
     assert metrics["n_tok"] == batch.n_tok > 0
     assert metrics["frac_rejected"] == 1.0
     assert metrics["grad_norm"] == 0.0
@@ -186,7 +188,7 @@ def test_a_rejected_token_keeps_its_place_in_the_denominator() -> None:
 
 def test_bf16_publishes_the_rounded_masters_and_computes_with_them() -> None:
     one = learner(precision="bf16")
-    one.step(a_batch())
+    updated(one, a_batch())
     published = dict(one.named_weights())
     for name, weight in one.weights.masters.items():
         assert weight.dtype == torch.float32
@@ -195,33 +197,33 @@ def test_bf16_publishes_the_rounded_masters_and_computes_with_them() -> None:
 
 
 def test_bf16_and_fp32_gradients_agree_to_bf16_precision() -> None:
-    exact, rounded = (learner(precision=p).step(a_batch())["grad_norm"] for p in ("fp32", "bf16"))
+    exact, rounded = (updated(learner(precision=p), a_batch())["grad_norm"] for p in ("fp32", "bf16"))
     assert rounded == pytest.approx(exact, rel=0.05)
 
 
 def test_masters_move_where_bf16_weights_would_stand_still() -> None:
     one = learner(precision="bf16", lr=1e-6)
     before = {name: weight.detach().clone() for name, weight in one.weights.masters.items()}
-    one.step(a_batch())
+    updated(one, a_batch())
     assert all(not torch.equal(before[name], weight) for name, weight in one.weights.masters.items())
 
 
 def test_a_kl_to_the_initial_model_is_zero_before_any_update_and_pulls_after() -> None:
     one = learner(kl_coef=0.1)
-    first = one.step(a_batch())
-    second = one.step(a_batch())
+    first = updated(one, a_batch())
+    second = updated(one, a_batch())
     assert first["kl_loss"] == pytest.approx(0, abs=1e-3)
     assert second["kl_loss"] > first["kl_loss"]
 
 
 def test_the_reference_of_the_kl_computes_as_the_learner_does() -> None:
-    metrics = learner(kl_coef=1.0, precision="fp32").step(a_batch())
+    metrics = updated(learner(kl_coef=1.0, precision="fp32"), a_batch())
     assert metrics["kl_loss"] == pytest.approx(0, abs=1e-12)
 
 
 def test_a_correction_weighs_the_loss_and_is_counted() -> None:
     tis = CorrectionConfig(rule="token_mis", lo=0.999, hi=1.001)
-    metrics = learner(anchor="recomputed", correction=tis).step(a_batch())
+    metrics = updated(learner(anchor="recomputed", correction=tis), a_batch())
     assert metrics["frac_rejected"] == 1.0
 
 
@@ -274,5 +276,18 @@ def test_scores_are_those_of_the_model() -> None:
 
 
 def test_it_builds_batches_from_complete_groups() -> None:
-    batch = learner().build([make_group(0), make_group(1)], version=0)
+    batch = learner().build([make_group(0), make_group(1)], version=0).batch
     assert (len(batch.groups), batch.n_seq, batch.n_tok) == (2, 4, 8)
+
+
+def test_a_built_batch_is_laid_out_already_so_that_no_update_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = learner(token_budget=5)
+    records = [make_record(reward=float(i % 2), own=[4 + i, 5], index=i) for i in range(4)]
+    group = CompleteGroup(make_draw(), tuple(EndedMember(record, 0.0, 1.0) for record in records), 1.0, 0)
+    packed = one.build([group], version=0)
+    assert sorted(sample.episode_id for row in packed.rows for sample in row.samples) == sorted(
+        record.episode_id for record in records
+    )
+    for name in ("pack", "micro_batches"):
+        monkeypatch.setattr(learner_module, name, None)
+    assert one.step(packed)["micro_batches"] == len(packed.rows) > 1

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.engine import FakeEngine, trainer_scores
-from tests.fakes.episode_records import make_record, tiny_llama
+from tests.fakes.episode_records import make_record, tiny_llama, updated
 from tests.fakes.episodes import make_group
 from trainer.activity import Totals
 from trainer.batch import Batch, build_batch
@@ -41,7 +41,7 @@ def learned() -> dict[str, float]:
     row: dict[str, float] = {}
     for settings in SETTINGS:
         config = LearnerConfig.model_validate({"precision": "fp32", **settings})
-        row |= Learner(None, config, model=tiny_llama()).step(a_batch())
+        row |= updated(Learner(None, config, model=tiny_llama()), a_batch())
     return row
 
 
