@@ -176,7 +176,10 @@ async def train(config: TrainConfig, run: RunDir, *, say: Callable[[str], None] 
                 run.update(status="interrupted", why="interrupted")
                 raise
             lineage, version = origin(parts.model_dir)[0], parts.publisher.version
-            await parts.learner.export(run.path / MODEL, parts.model_dir, lineage=lineage, version=version)
+            tasks = {record.task_digest for record in parts.ledger.records()}
+            await parts.learner.export(
+                run.path / MODEL, parts.model_dir, lineage=lineage, version=version, trained_on=tasks
+            )
             outcomes = dict(parts.ledger.outcomes)
     except BaseException as error:
         ended = "interrupted" if isinstance(error, asyncio.CancelledError) else "failed"
