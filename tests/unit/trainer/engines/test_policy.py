@@ -14,7 +14,7 @@ from tests.fakes.engine import FakeEngine
 from tests.fakes.models import write_model
 from trainer.engines import policy
 from trainer.engines.options import EngineOptions
-from trainer.model_folder import ORIGIN
+from trainer.model_folder import ORIGIN, revision
 
 
 @pytest.fixture
@@ -69,7 +69,9 @@ def test_it_says_who_it_is_before_it_is_started(model: Path) -> None:
 
 def test_a_trained_model_keeps_its_lineage(model: Path) -> None:
     (model / ORIGIN).write_text('{"lineage": "smollm2", "weight_version": 9}')
-    assert policy.open_policy(str(model)).id.lineage == "smollm2"
+    named = policy.open_policy(str(model)).id
+    assert (named.lineage, named.model) == ("smollm2", "smollm2")
+    assert named.revision == revision(model)
 
 
 def test_a_model_that_is_not_there_and_an_option_that_is_none_are_refused(model: Path) -> None:
