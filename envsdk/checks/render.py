@@ -29,13 +29,25 @@ def summary_line(report: CheckReport) -> str:
 
 
 def lines(report: CheckReport, where: str, *, every_check: bool) -> Iterator[str]:
-    """A task's block: its line, then a row for each check that did not pass, or for each where ``every_check``."""
+    """A task's block: its line, then a row for each check that did not pass, or for each where ``every_check``.
+
+    What several checks could not decide for one reason, such as an image that does not build, is said once.
+    """
     yield summary_line(report)
     for result in report.checks:
+        alike = _undecided_for(result.why, report) if result.outcome == "error" else [result.check]
+        if result.check != alike[0]:
+            continue
         if every_check or result.outcome in {"fail", "error"}:
             yield f"    {MARKS[result.outcome]} {result.check:<14} {result.why}"
         if result.outcome in {"fail", "error"}:
             yield from (f"        {line}" for line in details(result, where))
+        if len(alike) > 1:
+            yield f"    ? for the same reason: {', '.join(alike[1:])}"
+
+
+def _undecided_for(why: str, report: CheckReport) -> list[str]:
+    return [result.check for result in report.checks if result.outcome == "error" and result.why == why]
 
 
 def details(result: CheckResult, where: str) -> Iterator[str]:

@@ -43,6 +43,22 @@ def test_what_passed_is_shown_only_where_asked_for() -> None:
     assert "✔ oracle" in "\n".join(lines(report(GOOD, BAD), "my dir", every_check=True))
 
 
+def test_a_reason_that_leaves_several_checks_undecided_is_said_once() -> None:
+    others = [UNKNOWN.model_copy(update={"check": name}) for name in ("hash_seed", "load")]
+    different = UNKNOWN.model_copy(update={"check": "leak", "why": "lost"})
+    shown = "\n".join(lines(report(UNKNOWN, *others, different, BAD), "my dir", every_check=False))
+    assert shown.count("not tried") == 1
+    assert "? for the same reason: hash_seed, load\n" in shown
+    assert "? leak           lost" in shown
+    assert "✘ mutants" in shown
+
+
+def test_failures_are_never_put_together() -> None:
+    again = BAD.model_copy(update={"check": "tamper"})
+    shown = "\n".join(lines(report(BAD, again), "my dir", every_check=False))
+    assert shown.count("a wrong <submission> passes") == 2
+
+
 def test_a_failure_says_evidence_fix_and_how_to_ask_again() -> None:
     shown = list(details(BAD, "my dir"))
     assert "killed: 1 of 2" in shown
