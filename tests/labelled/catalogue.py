@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.labelled import (
     answers,
     comparisons,
+    forms,
     harnesses,
     leaks,
     manifests,
@@ -29,4 +30,5 @@ CASES: tuple[Labelled, ...] = (
     *answers.CASES,
     *reports.CASES,
     *harnesses.CASES,
+    *forms.CASES,
 )

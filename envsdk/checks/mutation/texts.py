@@ -91,11 +91,17 @@ def _by_line(text: str, wording: Wording) -> Iterator[tuple[str, str]]:
                 "".join([lines[0], last.rstrip("\n") + "\n", *between, first]),
             )
     if len(lines) > 1 and not _MARKUP.search(text):
+        yield "its lines without those that stood before", "".join(_distinct(lines))
         yield "its lines run together", "".join(line.strip() for line in lines) + "\n"
     if len(lines) == 1 and len(words) == 1 and _LETTERS.search(text) and not wording.any_order:
         yield "its letters in reverse", words[0][::-1] + "\n"
     if len(lines) == 1 and len(words) > 1 and wording.in_order:
         yield "its words in reverse", " ".join(reversed(words)) + "\n"
+
+
+def _distinct(lines: list[str]) -> list[str]:
+    """Each line once, but for empty ones: they part what stands between them."""
+    return [line for number, line in enumerate(lines) if not line.strip() or line not in lines[:number]]
 
 
 def _around(text: str, wording: Wording, inputs: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -279,3 +279,11 @@ def test_right_lines_in_another_order_keep_a_head(instruction: str, expected: st
     made = right.variants({"/a": b"a\nb\nc\n"}, {}, read_wording(instruction), "")
     found = {mutant.name: mutant.files["/a"].decode() for mutant in made}
     assert found.get("/a: its lines in another order") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [("3\n7\n7\n", "3\n7\n"), ("3\n7\n", None), ("one\n\ntwo\n\nthree\n", None), ("{\n}\n}\n", None)],
+)
+def test_lines_that_stand_twice_stand_once(text: str, made: str | None) -> None:
+    assert texts_of(text).get("its lines without those that stood before") == made
