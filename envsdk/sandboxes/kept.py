@@ -10,6 +10,7 @@ import asyncio
 import errno
 import os
 import socket
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from envsdk.errors import SandboxError
 from envsdk.sandboxes import egress, trees
 from envsdk.sandboxes.base import Counters, ExecResult, Liveness, Sandbox, SandboxSpec, Snapshot
 from envsdk.sandboxes.channel import Channel, OutputSink
+from envsdk.sandboxes.disk import storage_failure
 from envsdk.sandboxes.frames import Op
 from envsdk.sandboxes.limits import bounds
 from envsdk.sandboxes.namespaces import socket_inside
@@ -112,9 +114,9 @@ class KeptSandbox(ABC):
     async def upload(self, source: Path, target: str, *, user: str | None = None) -> None:
         """Copy a file or a folder's content to ``target``, which belongs to ``user`` (the agent's by default)."""
         stream = await asyncio.to_thread(trees.pack, source)
-        kind, mode, name, content = next(trees.entries(stream), ("d", 0, "", b""))
+        kind, mode, name, content = next(trees.entries(stream), ("d", 0, "", memoryview(b"")))
         if kind == "f" and not name:
-            await self.write(target, content, mode=mode, user=user)
+            await self.write(target, bytes(content), mode=mode, user=user)
         else:
             await self.put_tree(stream, target, user=user)
 
@@ -123,11 +125,30 @@ class KeptSandbox(ABC):
         await self._file_op(Op.UNPACK, [target], stdin=stream, user=user)
 
     async def download(self, source: str, target: Path) -> None:
-        stream = (await self._file_op(Op.PACK, [source], cap=_TREE_CAP_BYTES)).stdout
-        trees.unpack(stream, target)
+        # By way of a file: what an agent leaves must not fill its owner's memory.
+        with tempfile.TemporaryFile(prefix="envsdk-tree-") as spool:
+            failures: list[OSError] = []
+
+            def keep(_stream: int, data: bytes) -> None:
+                try:
+                    spool.write(data)
+                except OSError as error:  # raised here it would break the link
+                    failures.append(error)
+
+            await self._file_op(Op.PACK, [source], cap=_TREE_CAP_BYTES, on_output=keep)
+            if failures:
+                raise storage_failure(failures[0], Path(tempfile.gettempdir()))
+            await asyncio.to_thread(trees.unpack_file, spool, target)
 
     async def _file_op(
-        self, op: Op, argv: Sequence[str], *, stdin: bytes = b"", user: str | None = None, cap: int = 0
+        self,
+        op: Op,
+        argv: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        user: str | None = None,
+        cap: int = 0,
+        on_output: OutputSink | None = None,
     ) -> ExecResult:
         channel = await self._link()
         result = await channel.run(
@@ -137,6 +158,7 @@ class KeptSandbox(ABC):
             stdin=stdin,
             timeout_s=_FILE_S,
             output_cap_bytes=cap,
+            on_output=on_output,
         )
         what = f"{op.name.lower()} {argv[0]} in sandbox {self.id}"
         if result.channel_lost:

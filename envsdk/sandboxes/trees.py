@@ -7,11 +7,13 @@ that the stream itself made: what comes out of a sandbox is not trusted.
 
 from __future__ import annotations
 
+import mmap
 import os
 import stat
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from envsdk.errors import SandboxError
 
@@ -55,9 +57,9 @@ def _pack_one(path: Path, name: str) -> bytes:
     return b""
 
 
-def entries(stream: bytes) -> Iterator[tuple[str, int, str, bytes]]:
+def entries(stream: bytes | mmap.mmap) -> Iterator[tuple[str, int, str, memoryview]]:
     """Yield ``(type, mode, path, content)``. Raises `SandboxError` (``bad_tree``) where the stream is cut or wrong."""
-    at = 0
+    at, view = 0, memoryview(stream)
     while True:
         if at + _HEAD.size > len(stream):
             raise SandboxError("the tree from the sandbox is cut short", code="bad_tree", hint=_AGAIN)
@@ -68,11 +70,18 @@ def entries(stream: bytes) -> Iterator[tuple[str, int, str, bytes]]:
         end = at + name_bytes + size
         if kind not in {b"f", b"d", b"l"} or end > len(stream):
             raise SandboxError("the tree from the sandbox is cut short", code="bad_tree", hint=_AGAIN)
-        yield kind.decode(), mode, os.fsdecode(stream[at : at + name_bytes]), stream[at + name_bytes : end]
+        yield kind.decode(), mode, os.fsdecode(stream[at : at + name_bytes]), view[at + name_bytes : end]
         at = end
 
 
-def unpack(stream: bytes, target: Path) -> None:
+def unpack_file(spool: IO[bytes], target: Path) -> None:
+    """As `unpack`, of a stream that lies in a file, however long it is."""
+    spool.flush()
+    is_empty = not os.fstat(spool.fileno()).st_size  # what a mapping cannot be of
+    unpack(b"" if is_empty else mmap.mmap(spool.fileno(), 0, access=mmap.ACCESS_READ), target)
+
+
+def unpack(stream: bytes | mmap.mmap, target: Path) -> None:
     """Write the tree at ``target``; a stream of one entry ``""`` becomes that file. Raises `SandboxError`."""
     links: set[PurePosixPath] = set()
     for kind, mode, name, content in entries(stream):
@@ -90,7 +99,7 @@ def unpack(stream: bytes, target: Path) -> None:
         elif kind == "l":
             links.add(inside)
             path.unlink(missing_ok=True)
-            path.symlink_to(os.fsdecode(content))
+            path.symlink_to(os.fsdecode(bytes(content)))
         else:
             path.unlink(missing_ok=True)
             path.write_bytes(content)

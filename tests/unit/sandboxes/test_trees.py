@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsdk.errors import SandboxError
-from envsdk.sandboxes.trees import entries, pack, unpack
+from envsdk.sandboxes.trees import entries, pack, unpack, unpack_file
 
 HEAD = struct.Struct("<cIIQ")
 
@@ -49,6 +49,19 @@ def tree(tmp_path: Path) -> Path:
 def test_a_tree_comes_back_as_it_was(tree: Path, tmp_path: Path) -> None:
     unpack(pack(tree), tmp_path / "back")
     assert listing(tmp_path / "back") == listing(tree)
+
+
+def test_a_tree_comes_back_from_a_file_as_it_was(tree: Path, tmp_path: Path) -> None:
+    with (tmp_path / "spool").open("w+b") as spool:
+        spool.write(pack(tree))
+        unpack_file(spool, tmp_path / "back")
+    assert listing(tmp_path / "back") == listing(tree)
+
+
+def test_an_empty_file_holds_no_tree(tmp_path: Path) -> None:
+    with (tmp_path / "spool").open("w+b") as spool, pytest.raises(SandboxError) as caught:
+        unpack_file(spool, tmp_path / "back")
+    assert caught.value.code == "bad_tree"
 
 
 def test_a_single_file_comes_back_under_the_targets_name(tree: Path, tmp_path: Path) -> None:
