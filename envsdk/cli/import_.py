@@ -9,8 +9,9 @@ import typer
 
 from envsdk.cli.options import JsonFlag, finish
 from envsdk.cli.progress import stderr_console, walked
-from envsdk.errors import FaultyError, UsageError
+from envsdk.errors import EnvsdkError, FaultyError, StoreError, UsageError
 from envsdk.formats.result import ImportResult, Walk
+from envsdk.spec.load import Rejected
 
 Source = Annotated[Path, typer.Argument(metavar="SRC", help="What to read.")]
 Dest = Annotated[Path, typer.Argument(metavar="DEST", help="Folder for the task directories.")]
@@ -20,7 +21,7 @@ app = typer.Typer(no_args_is_help=True)
 
 @app.callback()
 def import_() -> None:
-    """Read tasks from another format."""
+    """Read tasks from another format. Exit 1 where one is rejected; the others are there all the same."""
 
 
 @app.command()
@@ -126,15 +127,15 @@ def _walk() -> Walk:
 
 
 def _report(result: ImportResult, *, as_json: bool) -> None:
-    """Print the summary; exit 1 where nothing at all could be imported."""
+    """Print the summary; exit 1 where a task was rejected, 4 where none could be written."""
     tasks = [{"slug": t.slug, "path": str(t.root), "task_digest": t.digests.task} for t in result.tasks]
     lines = [f"rejected [{item.code}] {item.path}: {item.why}" for item in result.rejected]
     lines += [f"warning [{item.code}] {item.path}: {item.why}" for item in result.warnings]
     lines += [f"{n:>6} {kind:<8} {code}" for kind, codes in result.summary().items() for code, n in codes.items()]
     lines.append(f"{len(result.tasks)} imported, {len(result.rejected)} rejected, {len(result.warnings)} warnings")
-    errors = [FaultyError(item.why, code=item.code, where=str(item.path)) for item in result.rejected]
+    errors = [_error(item) for item in result.rejected]
     finish(
-        [] if tasks else errors,
+        errors,
         as_json=as_json,
         text="\n".join(lines),
         imported=len(tasks),
@@ -143,3 +144,9 @@ def _report(result: ImportResult, *, as_json: bool) -> None:
         summary=result.summary(),
         tasks=tasks,
     )
+
+
+def _error(item: Rejected) -> EnvsdkError:
+    """A task that could not be written is not a bad one."""
+    kind = StoreError if item.code == "unwritable" else FaultyError
+    return kind(item.why, code=item.code, where=str(item.path))

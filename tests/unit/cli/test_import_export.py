@@ -42,6 +42,25 @@ def test_a_rejection_names_path_code_and_reason(tmp_path: Path, capsys) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_what_is_not_rejected_is_there_and_the_exit_code_tells_that_something_was(tmp_path: Path, capsys) -> None:
+    run(["init", str(tmp_path / "src" / "good")])
+    (tmp_path / "src" / "bad").mkdir(parents=True)
+    (tmp_path / "src" / "bad" / "task.toml").write_text("[agnet]\n")
+    capsys.readouterr()
+    code, result = call(capsys, "import", "harbor", str(tmp_path / "src"), str(tmp_path / "out"))
+    assert (code, result["ok"], result["imported"]) == (1, False, 1)
+    assert [error["code"] for error in result["errors"]] == ["unknown_field"]
+    assert (tmp_path / "out" / "good" / "task.toml").is_file()
+
+
+def test_a_place_that_cannot_be_written_to_is_no_fault_of_the_tasks(tmp_path: Path, capsys) -> None:
+    run(["init", str(tmp_path / "src" / "good")])
+    (tmp_path / "out").write_text("a file")
+    capsys.readouterr()
+    code, result = call(capsys, "import", "harbor", str(tmp_path / "src"), str(tmp_path / "out"))
+    assert (code, [error["code"] for error in result["errors"]]) == (4, ["unwritable"])
+
+
 def test_a_slug_is_used_once(tmp_path: Path, capsys) -> None:
     args = ("import", "harbor", str(CASES / "good-plain"), str(tmp_path))
     assert call(capsys, *args)[0] == 0
