@@ -24,7 +24,8 @@ from envsdk.authoring.find import registered_families
 from envsdk.checks.catalogue import CHECKS
 from envsdk.checks.check import Check
 from envsdk.checks.engine import ask_check, check_tasks
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.load import load_task

@@ -18,8 +18,9 @@ import pytest
 from envsdk.checks.check import Check
 from envsdk.checks.engine import ask_task
 from envsdk.checks.report import CheckResult
+from envsdk.checks.scene import Scene
 from envsdk.checks.shared import Shared
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.stage import Stage
 from envsdk.checks.steps import Stages, set_stages
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider

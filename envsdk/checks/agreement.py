@@ -8,7 +8,8 @@ from collections.abc import Mapping
 
 from envsdk.checks.check import MACHINERY, Finding, fails, passes, said, shown, undecided
 from envsdk.checks.interval import wilson
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.verifying.verdict import Verdict
 
 

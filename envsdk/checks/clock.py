@@ -10,7 +10,8 @@ from dataclasses import replace
 from envsdk.checks.agreement import compare
 from envsdk.checks.check import Check, Finding, not_assessed, undecided
 from envsdk.checks.repeat import repeated
-from envsdk.checks.stage import Scene, Stage, oracle_scene
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage, oracle_scene
 from envsdk.checks.surroundings import SHIFTS, ZONES, all_at_once
 from envsdk.errors import PrerequisiteError
 

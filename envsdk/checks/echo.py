@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from envsdk.checks.check import Check, Finding, does_not_apply, expect_low
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 
 
 async def _examine(stage: Stage) -> Finding:

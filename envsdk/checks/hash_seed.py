@@ -8,7 +8,8 @@ from dataclasses import replace
 from envsdk.checks.agreement import compare
 from envsdk.checks.check import Check, Finding, fails, said
 from envsdk.checks.repeat import repeated
-from envsdk.checks.stage import Scene, Stage, oracle_scene
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage, oracle_scene
 from envsdk.checks.surroundings import LOCALES, all_at_once, seeds_for
 
 

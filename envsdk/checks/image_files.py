@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from envsdk.checks.outputs import read_files
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.checks.unpacking import texts_in
 
 MAX_FILES = 400

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from envsdk.checks.check import Check, Finding, expect_low
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.checks.targets import target_files
 
 BYTES = b"\xff\xfe\x00\x80garbage\xc3\x28\xf0\x28\x8c\x28\x00\r\n\x1b[31m\xed\xa0\x80"

@@ -34,7 +34,8 @@ from envsdk.checks.outputs import read_files
 from envsdk.checks.program_files import language_of, programs
 from envsdk.checks.repeat import repeated
 from envsdk.checks.replies import Reply, play_reply, supplied
-from envsdk.checks.stage import OracleRun, Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import OracleRun, Stage
 from envsdk.verifying.verdict import Verdict
 
 LEAST_KILL_RATE = 0.5

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from envsdk.checks.check import MACHINERY, Check, Finding, does_not_apply, fails, passes, shown, undecided
 from envsdk.checks.mutation.constant_programs import constant_program
 from envsdk.checks.program_files import programs
-from envsdk.checks.stage import Scene, Stage, oracle_scene
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage, oracle_scene
 from envsdk.verifying.verdict import Verdict
 
 _BEFORE = "/tmp/.envsdk-network"  # noqa: S108 - inside the box

@@ -17,7 +17,8 @@ from envsdk.checks.check import (
     shown,
     undecided,
 )
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.sandboxes.base import Sandbox
 from envsdk.verifying.results import RESULTS_DIR
 

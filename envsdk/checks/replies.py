@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from envsdk.checks.opening import SOLVE
-from envsdk.checks.stage import ANSWER, Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import ANSWER, Stage
 from envsdk.verifying.verdict import Verdict
 
 Side = Literal["wrong", "right"]

@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from envsdk.checks.check import is_full
 from envsdk.checks.opening import Opening, run_solution
 from envsdk.checks.outputs import changed_files, hash_files, read_files
+from envsdk.checks.scene import Scene, set_scene
 from envsdk.checks.shared import Shared
 from envsdk.errors import SandboxError
 from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider, SandboxSpec, Snapshot
@@ -31,31 +32,6 @@ from envsdk.verifying.verify import verify
 ANSWER = "answer.txt"
 _PATIENCE_S = 60.0
 _PATIENCE_TIMES = 10
-Hook = Callable[[Sandbox], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What an agent leaves, and how the verifier then runs.
-
-    Attributes:
-        files: path -> content, written as the agent; for a task without a container the answer's path alone.
-        script: a shell script run as the agent after that.
-        solution: a folder whose ``solve.sh`` is run as the agent after that, as the oracle's is.
-        after_oracle: start from what the oracle left instead of the pristine image.
-        env, faketime: as `envsdk.verifying.verify`.
-        before_start: called with the box right before the verifier starts.
-        verify_s: a shorter limit than the task's for the verifier.
-    """
-
-    files: Mapping[str, bytes] = field(default_factory=dict)
-    script: str = ""
-    solution: Path | None = None
-    after_oracle: bool = False
-    env: Mapping[str, str] = field(default_factory=dict)
-    faketime: str | None = None
-    before_start: Hook | None = None
-    verify_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +123,7 @@ class Stage:
                 network = await self._network(closing)
                 box = await self._box(scene, network)
                 closing.push_async_callback(box.close)
-                await self.set_scene(box, scene)
+                await set_scene(self.task, box, scene)
                 verdict = await verify(
                     self._timed(scene),
                     EndState(sandbox=box, network=network),
@@ -184,12 +160,12 @@ class Stage:
     async def box(self, scene: Scene) -> AsyncIterator[Sandbox]:
         """A box in which the scene is set, closed when the context is left. Raises `SandboxError`."""
         if scene.after_oracle:
-            await self.oracle()  # as above
+            await self.oracle()  # before a slot is taken, as in `play`
         async with self._free, AsyncExitStack() as closing:
             network = await self._network(closing) if self.opening is not None else ""
             box = await self._box(scene, network)
             try:
-                await self.set_scene(box, scene)
+                await set_scene(self.task, box, scene)
                 yield box
             finally:
                 await box.close()
@@ -247,22 +223,6 @@ class Stage:
         if self.opening is not None:
             return await self.once(f"image: {name}", make)
         return await self._shared.once((name, box_spec(self.task, await self.image())), make)
-
-    async def set_scene(self, box: Sandbox, scene: Scene) -> ExecResult | None:
-        """Write the scene's files and run its scripts as the agent. Raises `SandboxError`."""
-        user = self.task.spec.agent.user
-        folders = sorted({str(Path(path).parent) for path in scene.files})
-        if folders:
-            await box.exec(["mkdir", "-p", "--", *folders], user=user, cwd="/")
-        modes = await _permissions(box, scene.files) if scene.after_oracle else {}
-        for path, content in scene.files.items():
-            await box.write(path, content, mode=modes.get(path, 0o644), user=user)
-        ended = None
-        if scene.script:
-            ended = await box.exec(scene.script, user=user, timeout_s=self.task.spec.budget.episode_s)
-        if scene.solution is not None:
-            ended = await run_solution(self.task, box, scene.solution)
-        return ended
 
     async def image(self) -> str:
         """The pristine image of this task, made ready once. Raises `SandboxError`."""
@@ -328,7 +288,7 @@ class Stage:
             box = await self._box(Scene(), network)
             closing.push_async_callback(box.close)
             before = await hash_files(box, self.artifacts)
-            ended = await self.set_scene(box, Scene(solution=self.task.root / "solution"))
+            ended = await set_scene(self.task, box, Scene(solution=self.task.root / "solution"))
             paths = changed_files(before, await hash_files(box, self.artifacts))
             outputs = await read_files(box, paths)
             pristine = await self._read_pristine([path for path in outputs if path in before])
@@ -372,13 +332,6 @@ class Stage:
         self.runs += 1
         self.verify_s += verdict.seconds
         return verdict
-
-
-async def _permissions(box: Sandbox, paths: Iterable[str]) -> dict[str, int]:
-    """Of the files that are there: what is written in a file's place keeps its permissions."""
-    listed = await box.exec(["stat", "-c", "%a %n", "--", *paths], user="root", cwd="/")
-    rows = (line.partition(" ") for line in listed.stdout.decode("utf-8", "surrogateescape").split("\n"))
-    return {path: int(mode, 8) for mode, _, path in rows if mode.isdecimal()}
 
 
 def _succeeded(task: asyncio.Task[Any]) -> bool:

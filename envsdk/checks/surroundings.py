@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from envsdk.checks.check import MACHINERY, Finding, passes, said
 from envsdk.checks.interval import wilson
-from envsdk.checks.stage import Scene, Stage, oracle_scene
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage, oracle_scene
 from envsdk.errors import PrerequisiteError
 
 SHIFTS = ("+1d", "+400d")

@@ -26,7 +26,8 @@ from envsdk.checks.check import (
 )
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.repeat import repeated
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.verifying.verdict import Verdict
 
 KINDS = (workspace, links, interpreter, settings, path, submission, expressions, leftover)

@@ -10,7 +10,8 @@ import pytest
 from envsdk.checks import mutants, oracle, skip_ratio
 from envsdk.checks.engine import ask_check, check_task
 from envsdk.checks.mutation.sources import cut_short
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.load import load_task

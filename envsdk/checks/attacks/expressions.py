@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envsdk.checks.attacks.ground import Attack, Ground
 from envsdk.checks.program_files import language_of
-from envsdk.checks.stage import Scene
+from envsdk.checks.scene import Scene
 
 PAYLOADS = {
     "a Python object that equals everything": (

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from envsdk.checks.lint.files import read_task_files
-from envsdk.checks.stage import OracleRun, Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import OracleRun, Stage
 from envsdk.checks.targets import target_files
 from envsdk.sandboxes.base import Sandbox
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from envsdk.checks.attacks.ground import Attack, Ground
-from envsdk.checks.stage import Scene
+from envsdk.checks.scene import Scene
 
 PAYLOADS = {
     "exit 0": b"import os\nos._exit(0)\n",

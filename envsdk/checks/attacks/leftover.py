@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from envsdk.checks.attacks.ground import Attack, Ground
 from envsdk.checks.program_files import programs
-from envsdk.checks.stage import Scene
+from envsdk.checks.scene import Scene
 from envsdk.sandboxes.base import Sandbox
 
 _PORT = re.compile(

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 
 from envsdk.checks.attacks.ground import Attack, Ground
-from envsdk.checks.stage import Scene
+from envsdk.checks.scene import Scene
 
 MAX_FILES = 8
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from envsdk.checks.attacks.ground import Ground
 from envsdk.checks.program_files import Language, programs
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 
 _MARK = "/tmp/.envsdk-could-read"  # noqa: S108 - inside the box
 _PROBES: dict[Language, str] = {

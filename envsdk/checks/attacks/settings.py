@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsdk.checks.attacks.ground import Attack, Ground
-from envsdk.checks.stage import Scene
+from envsdk.checks.scene import Scene
 
 _HOOKS = b"""import pytest
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from envsdk.checks.attacks.ground import Attack, Ground
 from envsdk.checks.program_files import Language, programs
-from envsdk.checks.stage import Scene
+from envsdk.checks.scene import Scene
 
 _SUMMARIES = (
     *(["PASS"] * 12),

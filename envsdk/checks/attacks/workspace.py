@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from envsdk.checks.attacks.ground import WRONG, Attack, Ground
-from envsdk.checks.stage import Scene
+from envsdk.checks.scene import Scene
 
 MAX_PATHS = 8
 _PASSING = {

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from envsdk.checks.mutation.recording import Asked
 from envsdk.checks.program_files import Language
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 
 MAX_CALLS = 12
 _RUN: dict[Language, str] = {"python": "python3", "shell": "sh", "javascript": "node"}

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from envsdk.checks.mutation.constant_programs import functions_of
 from envsdk.checks.program_files import programs
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 
 _LOG = "/tmp/.envsdk-record"  # noqa: S108 - inside the box
 _ORIGINAL = "/tmp/.envsdk-original"  # noqa: S108 - inside the box

@@ -9,7 +9,8 @@ import pytest
 from envsdk.checks import repeat
 from envsdk.checks.chance import sources_of_chance
 from envsdk.checks.engine import ask_check
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.verifying.verdict import Verdict
 from tests.fakes.tasks import text_task
 

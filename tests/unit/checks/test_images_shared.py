@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from envsdk.checks.scene import Scene
 from envsdk.checks.shared import Shared
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.stage import Stage
 from envsdk.spec.model import ContainerSpec, Task
 from tests.fakes.sandbox import FakeProvider
 from tests.fakes.tasks import text_task

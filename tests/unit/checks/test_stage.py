@@ -8,7 +8,8 @@ import pytest
 
 from envsdk.authoring.find import find_tasks
 from envsdk.checks.outputs import changed_files
-from envsdk.checks.stage import Scene, Stage, oracle_scene
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage, oracle_scene
 from envsdk.checks.targets import target_files
 from envsdk.errors import SandboxError
 from envsdk.sandboxes.base import Sandbox

@@ -11,7 +11,8 @@ from envsdk.authoring.find import find_tasks
 from envsdk.checks.check import Check, Finding, passes
 from envsdk.checks.engine import ask_task, check_task
 from envsdk.checks.report import CheckReport, CheckResult
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.checks.steps import set_stages, together
 from envsdk.errors import SandboxError
 from envsdk.spec.model import StepSpec, Task

@@ -10,7 +10,8 @@ import pytest
 
 from envsdk.checks import clock, hash_seed, surroundings
 from envsdk.checks.engine import ask_check
-from envsdk.checks.stage import Scene, Stage
+from envsdk.checks.scene import Scene
+from envsdk.checks.stage import Stage
 from envsdk.verifying.verdict import Verdict
 from tests.fakes.tasks import text_task
 
