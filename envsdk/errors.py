@@ -124,7 +124,7 @@ class FaultyError(EnvsdkError):
     exit_code = 1
 
 
-class Interruption(EnvsdkError):
+class Interruption(EnvsdkError):  # noqa: N818 - no error: somebody changed their mind
     """The user stopped a command; ``result`` holds what it had come to, by the keys of its envelope."""
 
     default_code = "interrupted"
