@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +32,17 @@ _DECORATOR = re.compile(
 )
 
 _LIFTED = re.compile(r"include-ignored|--ignored|RUN_ALL|sed\b[^\n]*(?:[Ss]kip|ignore|Disabled|xtest|xit)")
+
+
+def own_tests(tests: Mapping[str, str], scripts: str) -> dict[str, str]:
+    """Sources in which the verifier's own tests stand, by path.
+
+    Where its scripts name some of them, those in folders that they do not name are data: a sample project, another
+    platform's suite.
+    """
+    sources = {path: text for path, text in tests.items() if not path.endswith(".sh")}
+    named = {path for path in sources if re.search(rf"(?<![\w.-]){re.escape(posixpath.basename(path))}", scripts)}
+    return {path: text for path, text in sources.items() if not named or path in named or path.count("/") == 1}
 
 
 def count_tests(tests: Mapping[str, str], settings: str) -> Declared:

@@ -7,7 +7,7 @@ one run. Where no runner speaks, markers in the verifier's sources are counted.
 from __future__ import annotations
 
 from envsdk.checks.check import Check, Finding, does_not_apply, fails, passes
-from envsdk.checks.declared_tests import Declared, count_tests
+from envsdk.checks.declared_tests import Declared, count_tests, own_tests
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.runners import Counts, read_counts
 from envsdk.checks.stage import Stage, oracle_scene
@@ -24,10 +24,11 @@ async def _examine(stage: Stage) -> Finding:
         return does_not_apply("a Python verifier runs no test runner")
     files = read_task_files(stage.task)
     tests = files.under("tests")
-    settings = "\n".join([text for path, text in tests.items() if path.endswith(".sh")] + [files.dockerfile])
+    scripts = "\n".join(text for path, text in tests.items() if path.endswith(".sh"))
+    settings = f"{scripts}\n{files.dockerfile}"
     container = stage.task.spec.container
     settings += "\n".join([*stage.task.spec.verifier.env, *(container.env if container else {})])
-    declared = count_tests({path: text for path, text in tests.items() if not path.endswith(".sh")}, settings)
+    declared = count_tests(own_tests(tests, scripts), settings)
     return judge(read_counts(await _heard(stage)), declared)
 
 

@@ -18,12 +18,16 @@ _CARGO = re.compile(r"^cargo\s+install\s+(?P<rest>.*)$")
 _LATEST = re.compile(r"^go\s+install\s+\S+@latest\b")
 _PIPED = re.compile(r"\b(?:curl|wget)\b[^|]*\|\s*(?:sudo\s+)?(?:ba|da)?sh\b")
 _FROM = re.compile(r"^FROM\s+(?:--\S+\s+)*(?P<image>\S+)(?:\s+AS\s+(?P<stage>\S+))?", re.IGNORECASE)
-_TOOLS = frozenset({"pip", "setuptools", "wheel", "uv", "build"})
+_TOOLS = frozenset({"pip", "setuptools", "wheel", "uv", "build", "npm", "pnpm", "yarn", "corepack"})
 """Installers themselves: which of them is there changes nothing in what they install."""
 _TAKES_VALUE = frozenset(
     {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "-t", "--target", "--prefix", "--root", "--python"}
 )
-_LISTED = frozenset({"-r", "--requirement", "-c", "--constraint", "-e", "--editable", "--require-hashes"})
+_LISTED = frozenset(
+    {"-r", "--requirement", "-c", "--constraint", "-e", "--editable", "--require-hashes", "--no-index", "--offline"}
+)
+"""What pins names elsewhere: a list, hashes, or a folder that came with the image."""
+_ARCHIVE = re.compile(r"\.(?:whl|tgz|tar\.\w+|zip|gem)(?:\[|$)")
 
 
 def rule(files: TaskFiles) -> Iterator[Fault]:
@@ -47,7 +51,7 @@ def _installs(part: str, number: int) -> Iterator[Fault]:
             yield _fault("unpinned_install", number, f"pip installs {name} in whatever version: write {name}==VERSION")
     elif found := _NPM.match(words):
         for name in _names(found["rest"]):
-            if "@" not in name[1:]:
+            if "@" not in name[1:] and name not in _TOOLS:
                 yield _fault(
                     "unpinned_install", number, f"npm installs {name} in whatever version: write {name}@VERSION"
                 )
@@ -81,7 +85,11 @@ def _names(rest: str) -> Iterator[str]:
             next(words, None)
         elif re.match(r"\d?[<>|&]", word):
             return
-        elif not word.startswith(("-", ".", "/", "$", "file:", "http:", "https:", "git+")) and "$" not in word:
+        elif (
+            not _ARCHIVE.search(word)
+            and not word.startswith(("-", ".", "/", "$", "file:", "http:", "https:", "git+"))
+            and "$" not in word
+        ):
             yield word
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envsdk.checks.declared_tests import Declared, count_tests
+from envsdk.checks.declared_tests import Declared, count_tests, own_tests
 from envsdk.checks.runners import Counts, read_counts
 from envsdk.checks.skip_ratio import judge
 
@@ -121,3 +121,19 @@ def test_a_script_that_lifts_markers_leaves_none_out() -> None:
 )
 def test_too_many_skipped_or_none_run_is_a_fault(counts: list[Counts], declared: Declared, outcome: str) -> None:
     assert judge(counts, declared).outcome == outcome
+
+
+SOURCES = {"tests/test.sh": "", "tests/test_a.py": "a", "tests/test_b.py": "b", "tests/sample/test_c.py": "c"}
+
+
+@pytest.mark.parametrize(
+    ("scripts", "kept"),
+    [
+        ("pytest /tests/test_a.py", {"tests/test_a.py", "tests/test_b.py"}),
+        ("pytest /tests", {"tests/test_a.py", "tests/test_b.py", "tests/sample/test_c.py"}),
+        ("pytest /tests/sample/test_c.py", {"tests/test_a.py", "tests/test_b.py", "tests/sample/test_c.py"}),
+        ("pytest /tests/my_test_a.py", {"tests/test_a.py", "tests/test_b.py", "tests/sample/test_c.py"}),
+    ],
+)
+def test_tests_of_a_sample_are_not_the_verifiers_where_its_own_are_named(scripts: str, kept: set[str]) -> None:
+    assert set(own_tests(SOURCES, scripts)) == kept
