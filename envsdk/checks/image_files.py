@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from envsdk.checks.outputs import read_files
 from envsdk.checks.scene import Scene
 from envsdk.checks.stage import Stage
-from envsdk.checks.unpacking import texts_in
+from envsdk.checks.unpacking import text_of, texts_in
 
 MAX_FILES = 400
 MAX_KIB = 64
@@ -72,17 +72,8 @@ async def _look(stage: Stage) -> ImageView:
         contents = await read_files(box, paths)
         environment = dict(line.split("=", 1) for line in await lines("env", user) if "=" in line)
         repositories = await lines(_REPOSITORIES, "root")
-    files = {path: text for path, data in contents.items() if (text := _text(data)) is not None}
+    files = {path: text for path, data in contents.items() if (text := text_of(data)) is not None}
     others = tuple(path for path in contents if path not in files)
     for path in others:
         files |= texts_in(path, contents[path])
     return ImageView(files, others, environment, tuple(repositories))
-
-
-def _text(data: bytes) -> str | None:
-    if b"\0" in data:
-        return None
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None

@@ -36,7 +36,7 @@ def texts_in(path: str, data: bytes) -> dict[str, str]:
         room -= len(content)
         if room < 0 or len(found) >= MAX_MEMBERS:
             break
-        text = _text(content)
+        text = text_of(content)
         if text is not None:
             found[f"{path}{SEPARATOR}{name}"] = text
     return found
@@ -104,7 +104,8 @@ def _rows(data: bytes) -> Iterator[tuple[str, bytes]]:
         base.close()
 
 
-def _text(data: bytes) -> str | None:
+def text_of(data: bytes) -> str | None:
+    """A file's content as text, `None` where it is none: not UTF-8, or with zero bytes."""
     if b"\0" in data:
         return None
     try:
