@@ -23,10 +23,9 @@ _TOOLS = frozenset({"pip", "setuptools", "wheel", "uv", "build", "npm", "pnpm", 
 _TAKES_VALUE = frozenset(
     {"-i", "--index-url", "--extra-index-url", "-f", "--find-links", "-t", "--target", "--prefix", "--root", "--python"}
 )
-_LISTED = frozenset(
-    {"-r", "--requirement", "-c", "--constraint", "-e", "--editable", "--require-hashes", "--no-index", "--offline"}
-)
+_LISTED = frozenset({"-r", "--requirement", "-c", "--constraint", "-e", "--editable", "--require-hashes", "--no-index"})
 """What pins names elsewhere: a list, hashes, or a folder that came with the image."""
+_ELSEWHERE = ("-", ".", "/", "$", "file:", "http:", "https:", "git+")
 _ARCHIVE = re.compile(r"\.(?:whl|tgz|tar\.\w+|zip|gem)(?:\[|$)")
 
 
@@ -85,11 +84,7 @@ def _names(rest: str) -> Iterator[str]:
             next(words, None)
         elif re.match(r"\d?[<>|&]", word):
             return
-        elif (
-            not _ARCHIVE.search(word)
-            and not word.startswith(("-", ".", "/", "$", "file:", "http:", "https:", "git+"))
-            and "$" not in word
-        ):
+        elif not (_ARCHIVE.search(word) or word.startswith(_ELSEWHERE) or "$" in word):
             yield word
 
 

@@ -46,7 +46,7 @@ def test_an_install_without_a_version_is_found(tmp_path: Path, line: str) -> Non
         "RUN pip install $PACKAGES",
         "RUN pip install --no-index --find-links=/wheels numpy",
         "RUN cd /wheels && pip install numpy-1.26.4-cp311-none-any.whl 'x-1.0-py3-none-any.whl[extra]'",
-        "RUN npm install -g npm pnpm && npm install -g tool-1.0.0.tgz && npm install --offline left-pad",
+        "RUN npm install -g npm pnpm && npm install -g tool-1.0.0.tgz",
         "RUN npm ci && npm install && npm install -g typescript@5.4.5 @scope/name@1.0.0",
         "RUN cargo install ripgrep --version 14.1.0",
         "RUN go install golang.org/x/tools/gopls@v0.15.3",
