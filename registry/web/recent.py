@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sqlalchemy import select, text, tuple_
+from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
+from registry.bulk import is_one_of
 from registry.client import Pair
 from registry.db import Item
 
@@ -25,12 +26,14 @@ def recent_rates(session: Session, pairs: Sequence[Pair], lineage: int) -> dict[
     """Pass rates by weight version, oldest first, of tasks that ``lineage`` met under more than one version."""
     if not pairs:
         return {}
+    wanted = set(pairs)
+    # By the first digest alone: SQLite reads every item where pairs are compared with a list of pairs.
     found = session.execute(
         select(Item.id, Item.task_digest, Item.verifier_digest).where(
-            tuple_(Item.task_digest, Item.verifier_digest).in_(pairs)
+            is_one_of(session, Item.task_digest, sorted({task for task, _ in wanted}))
         )
     )
-    pair_of = {row.id: (row.task_digest, row.verifier_digest) for row in found}
+    pair_of = {row.id: pair for row in found if (pair := (row.task_digest, row.verifier_digest)) in wanted}
     if not pair_of:
         return {}
     # As text: the same statement built of fifty selects costs more than running it.
