@@ -260,6 +260,8 @@ class Channel(asyncio.Protocol):
                 feeding.cancel()
         if end is None:
             self._write(b"K", number)
+        if feeding is not None and feeding.done() and not feeding.cancelled() and (broke := feeding.exception()):
+            raise broke  # what the child made of half its input says less
         return _result(pending, end, self._loop.time() - pending.started, user)
 
     async def _feed(self, number: int, pending: _Pending, feed: AsyncIterable[bytes]) -> None:

@@ -10,10 +10,11 @@ import asyncio
 import errno
 import os
 import socket
+import stat
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from envsdk.errors import SandboxError
@@ -113,12 +114,11 @@ class KeptSandbox(ABC):
 
     async def upload(self, source: Path, target: str, *, user: str | None = None) -> None:
         """Copy a file or a folder's content to ``target``, which belongs to ``user`` (the agent's by default)."""
-        stream = await asyncio.to_thread(trees.pack, source)
-        kind, mode, name, content = next(trees.entries(stream), ("d", 0, "", memoryview(b"")))
-        if kind == "f" and not name:
-            await self.write(target, bytes(content), mode=mode, user=user)
+        file = await asyncio.to_thread(_plain_file, source)
+        if file is not None:
+            await self.write(target, file[0], mode=file[1], user=user)
         else:
-            await self.put_tree(stream, target, user=user)
+            await self._file_op(Op.UNPACK, [target], feed=_blocks(source), user=user)
 
     async def put_tree(self, stream: bytes, target: str, *, user: str | None = None) -> None:
         """Unpack a tree (`envsdk.sandboxes.trees`) into a folder, which is made if it is not there."""
@@ -146,6 +146,7 @@ class KeptSandbox(ABC):
         argv: Sequence[str],
         *,
         stdin: bytes = b"",
+        feed: AsyncIterable[bytes] | None = None,
         user: str | None = None,
         cap: int = 0,
         on_output: OutputSink | None = None,
@@ -156,6 +157,7 @@ class KeptSandbox(ABC):
             argv,
             user=self.spec.user if user is None else user,
             stdin=stdin,
+            feed=feed,
             timeout_s=_FILE_S,
             output_cap_bytes=cap,
             on_output=on_output,
@@ -248,3 +250,17 @@ class KeptSandbox(ABC):
 
     @abstractmethod
     async def fork(self, n: int) -> list[Sandbox]: ...
+
+
+def _plain_file(path: Path) -> tuple[bytes, int] | None:
+    """Content and mode; `None` for a folder or a link."""
+    if path.is_dir() or path.is_symlink():
+        return None
+    return path.read_bytes(), stat.S_IMODE(path.stat().st_mode)
+
+
+async def _blocks(source: Path) -> AsyncIterator[bytes]:
+    """A tree's stream, read as it is sent."""
+    blocks = trees.blocks(source)
+    while data := await asyncio.to_thread(next, blocks, b""):
+        yield data

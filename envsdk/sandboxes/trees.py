@@ -7,6 +7,7 @@ that the stream itself made: what comes out of a sandbox is not trusted.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import stat
@@ -19,11 +20,7 @@ from envsdk.errors import SandboxError
 
 _AGAIN = "read it again: the sandbox ended meanwhile, or its files were being changed"
 _HEAD = struct.Struct("<cIIQ")
-
-
-def _entry(kind: bytes, mode: int, name: str, content: bytes = b"") -> bytes:
-    raw = os.fsencode(name)
-    return _HEAD.pack(kind, mode, len(raw), len(content)) + raw + content
+BLOCK_BYTES = 256 << 10
 
 
 def pack(source: Path, *, keep: Callable[[str], bool] = lambda _path: True) -> bytes:
@@ -31,30 +28,58 @@ def pack(source: Path, *, keep: Callable[[str], bool] = lambda _path: True) -> b
 
     ``keep`` is asked for each path relative to the folder; folders are packed whatever it says.
     """
+    return b"".join(blocks(source, keep=keep))
+
+
+def blocks(source: Path, *, keep: Callable[[str], bool] = lambda _path: True) -> Iterator[bytes]:
+    """As `pack`, a piece of about a quarter of a MiB at a time; the files must not change meanwhile."""
+    block = bytearray()
+    for part in _parts(source, keep):
+        block += part
+        if len(block) >= BLOCK_BYTES:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
+
+
+def _parts(source: Path, keep: Callable[[str], bool]) -> Iterator[bytes]:
     if not source.is_dir() or source.is_symlink():
-        return _pack_one(source, "") + _entry(b"e", 0, "")
-    parts = []
-    for folder, names, files in os.walk(source):
-        names.sort()
-        inside = Path(folder)
-        for name in [*names, *sorted(files)]:
-            path = inside / name
-            relative = path.relative_to(source).as_posix()
-            if path.is_dir() or keep(relative):
-                parts.append(_pack_one(path, relative))
-    return b"".join(parts) + _entry(b"e", 0, "")
+        yield from _entry(source, "")
+    else:
+        for folder, names, files in os.walk(source):
+            names.sort()
+            inside = Path(folder)
+            for name in [*names, *sorted(files)]:
+                path = inside / name
+                relative = path.relative_to(source).as_posix()
+                if path.is_dir() or keep(relative):
+                    yield from _entry(path, relative)
+    yield _head(b"e", 0, "", 0)
 
 
-def _pack_one(path: Path, name: str) -> bytes:
+def _head(kind: bytes, mode: int, name: str, size: int) -> bytes:
+    raw = os.fsencode(name)
+    return _HEAD.pack(kind, mode, len(raw), size) + raw
+
+
+def _entry(path: Path, name: str) -> Iterator[bytes]:
     status = path.lstat()
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        return _entry(b"l", mode, name, os.fsencode(path.readlink()))
-    if stat.S_ISDIR(status.st_mode):
-        return _entry(b"d", mode, name)
-    if stat.S_ISREG(status.st_mode):
-        return _entry(b"f", mode, name, path.read_bytes())
-    return b""
+        aim = os.fsencode(path.readlink())
+        yield _head(b"l", mode, name, len(aim)) + aim
+    elif stat.S_ISDIR(status.st_mode):
+        yield _head(b"d", mode, name, 0)
+    elif stat.S_ISREG(status.st_mode):
+        with path.open("rb") as file:
+            left = os.fstat(file.fileno()).st_size
+            yield _head(b"f", mode, name, left)
+            while left:
+                data = file.read(min(left, BLOCK_BYTES))
+                if not data:
+                    raise OSError(errno.EIO, "the file became shorter while it was read", str(path))
+                left -= len(data)
+                yield data
 
 
 def entries(stream: bytes | mmap.mmap) -> Iterator[tuple[str, int, str, memoryview]]:

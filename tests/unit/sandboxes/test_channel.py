@@ -207,6 +207,19 @@ async def test_input_that_goes_on_stops_with_the_command() -> None:
     assert b"late" not in [payload for _, _, payload in helper.requests]
 
 
+async def test_input_that_cannot_be_read_is_raised_and_not_what_came_of_half_of_it() -> None:
+    async def broken() -> AsyncIterator[bytes]:
+        yield b"half"
+        raise OSError("no more")
+
+    channel, helper = connected()
+    task = asyncio.ensure_future(channel.run(Op.ARGV, ["x"], user="agent", feed=broken()))
+    await turns()
+    helper.end(1, code=3)
+    with pytest.raises(OSError, match="no more"):
+        await task
+
+
 async def test_output_is_streamed_to_a_listener_as_it_comes() -> None:
     channel, helper = connected()
     seen: list[tuple[int, bytes]] = []
