@@ -1,15 +1,12 @@
 """Append ended episodes to the registry, each exactly once, and fold them into estimates and states.
 
 A batch is one transaction: it is acknowledged when it is durable, and a batch that was cut off left nothing. Sending
-the same episodes again counts them as duplicates. What cannot be counted is rejected with a code, and the rest goes
-in: ``unknown_digest`` (no such task and verifier here), ``not_a_number``, ``graded_without_reward``,
-``invalid_record``.
+the same episodes again counts them as duplicates. What cannot be counted is rejected with a code
+(`registry.acceptance`), and the rest goes in.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import rfc8785
-from pydantic import ValidationError
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from envsdk.digest import sha256_hex
 from envsdk.episode.record import EpisodeRecord, PolicyId
 from envsdk.errors import UsageError
+from registry.acceptance import Rejected, fault_of, misfit_of, read_line
 from registry.bulk import insert_rows, is_one_of
 from registry.db import Episode, Item, Outcome, Policy, Run
 from registry.db.engine import Database
@@ -39,15 +36,6 @@ RUN_NAME = 128
 """Characters of a run's name."""
 _WORTH_COMPRESSING = 4_096
 GRADED_CLASSES = ("model_success", "model_failure")
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """What was not taken: ``which`` is an episode id, a slug or a line; ``code`` is stable."""
-
-    which: str
-    code: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,32 +110,6 @@ def append_lines(
     return result
 
 
-def read_line(line: bytes | str, *, which: str) -> EpisodeRecord | Rejected:
-    """One ledger line as a record, or why it is none."""
-    try:
-        # The validator's own parser is fast and reads these words as numbers; only a line that holds one is read twice.
-        plain = line if isinstance(line, bytes) else line.encode(errors="replace")
-        if b"NaN" in plain or b"Infinity" in plain:
-            json.loads(line, parse_constant=_no_constant)
-        return EpisodeRecord.model_validate_json(line)
-    except _NotANumberError as error:
-        return Rejected(which, "not_a_number", f"holds {error}, which is no JSON number")
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        return Rejected(which, "invalid_record", f"{where}: {first['msg']}" if where else f"is no JSON: {first['msg']}")
-    except (ValueError, RecursionError) as error:
-        return Rejected(which, "invalid_record", f"is no JSON: {error}")
-
-
-class _NotANumberError(ValueError):
-    pass
-
-
-def _no_constant(name: str) -> Any:
-    raise _NotANumberError(name)
-
-
 def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
     batch: list[_T] = []
     for thing in things:
@@ -160,10 +122,15 @@ def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
 
 
 def _append_batch(session: Session, records: Sequence[EpisodeRecord], *, names: Names, run: str) -> AppendResult:
-    odd = [(record, why) for record in records if (why := _does_not_fit(record))]
-    rejected = [Rejected(record.episode_id[: _COLUMNS["episode_id"]], "invalid_record", why) for record, why in odd]
-    unfit = {id(record) for record, _ in odd}
-    fresh, duplicate = _without_known(session, [record for record in records if id(record) not in unfit])
+    fitting: list[EpisodeRecord] = []
+    rejected: list[Rejected] = []
+    for record in records:
+        misfit = misfit_of(record)
+        if misfit is None:
+            fitting.append(record)
+        else:
+            rejected.append(misfit)
+    fresh, duplicate = _without_known(session, fitting)
     _learn_items(session, fresh, names)
     rows: list[dict[str, Any]] = []
     events: list[OutcomeEvent] = []
@@ -171,7 +138,7 @@ def _append_batch(session: Session, records: Sequence[EpisodeRecord], *, names: 
     run_id = _run_id(session, run) if run and fresh else None
     position = session.scalar(select(func.max(Outcome.id))) or 0
     for record in fresh:
-        fault = _fault(record, names)
+        fault = fault_of(record, names.items)
         if fault is not None:
             rejected.append(fault)
             continue
@@ -234,44 +201,6 @@ def _learn_items(session: Session, records: Sequence[EpisodeRecord], names: Name
             select(Item.id, Item.task_digest, Item.verifier_digest).where(is_one_of(session, Item.task_digest, some))
         ):
             names.items[row.task_digest, row.verifier_digest] = row.id
-
-
-def _fault(record: EpisodeRecord, names: Names) -> Rejected | None:
-    outcome = record.outcome
-    which = record.episode_id
-    numbers = [outcome.reward, record.started_at, record.times.total_s, *outcome.rewards.values()]
-    if not all(map(math.isfinite, filter(None, numbers))):
-        return Rejected(which, "not_a_number", "a reward or a time is NaN or infinite")
-    if outcome.graded and outcome.reward is None:
-        return Rejected(which, "graded_without_reward", "the episode is graded but its reward is absent")
-    if (record.task_digest, record.verifier_digest) not in names.items:
-        pair = f"{record.task_digest[:12]} under verifier {record.verifier_digest[:12]}"
-        return Rejected(which, "unknown_digest", f"task {pair} is not in this registry; push it first")
-    return None
-
-
-_COLUMNS = {name: Outcome.__table__.c[name].type.length for name in ("episode_id", "group_id", "cause")}  # type: ignore[attr-defined]
-_NAME = 256
-"""Characters of a model's or a lineage's name."""
-_INTEGER = 2**31
-
-
-def _does_not_fit(record: EpisodeRecord) -> str:
-    """What no column could hold; one such record must not take its batch along. Empty where all fits."""
-    policy = record.policy
-    texts = (
-        ("episode_id", record.episode_id, _COLUMNS["episode_id"]),
-        ("group_id", record.group_id, _COLUMNS["group_id"]),
-        ("outcome.cause", record.outcome.cause, _COLUMNS["cause"]),
-        ("policy.model", policy.model, _NAME),
-        ("policy.lineage", policy.lineage, _NAME),
-    )
-    for what, text, most in texts:
-        if len(text) > most or "\0" in text:
-            return f"{what} is longer than {most} characters or holds a NUL character"
-    if abs(record.weight_version_oldest or 0) >= _INTEGER or sum(t.generated_tokens for t in record.turns) >= _INTEGER:
-        return "a weight version or a count of tokens is out of range"
-    return ""
 
 
 def _row(record: EpisodeRecord, names: Names, session: Session, *, position: int, run_id: int | None) -> dict[str, Any]:

@@ -23,9 +23,10 @@ from envsdk.episode.record import EpisodeRecord
 from envsdk.errors import EnvsdkError, StoreError, UsageError
 from envsdk.spec.directory import open_directory
 from envsdk.spec.model import Task
+from registry.acceptance import Rejected
 from registry.client import Pair
 from registry.estimates import Posterior
-from registry.outcomes import BATCH, AppendResult, Rejected
+from registry.outcomes import BATCH, AppendResult
 from registry.query.page import PAGE_SIZE, Page, QueryItem
 from registry.revisions import SetEntry
 from registry.sets import LeftOut, TaskSetRevision

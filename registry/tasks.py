@@ -24,6 +24,7 @@ from envsdk.errors import EnvsdkError, StoreError, UsageError
 from envsdk.spec.directory import open_directory
 from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
+from registry.acceptance import Rejected
 from registry.blobs import BlobStore
 from registry.client import Pair
 from registry.db import CheckReportRow, Item, ItemTag, Lineage, Outcome, Package, Tag
@@ -32,7 +33,6 @@ from registry.db.items import tag_names
 from registry.derive.events import report_event
 from registry.derive.fold import fold
 from registry.derive.lineages import ensure_reference, fresh_standings
-from registry.outcomes import Rejected
 
 _TAG = 128
 """Characters of a tag or a family."""

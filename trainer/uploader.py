@@ -21,7 +21,7 @@ _BATCH = 500
 
 
 class Refused(Protocol):
-    """A record that the registry did not take; `registry.outcomes.Rejected` is one."""
+    """A record that the registry did not take; `registry.acceptance.Rejected` is one."""
 
     @property
     def which(self) -> str: ...

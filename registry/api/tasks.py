@@ -17,10 +17,10 @@ from envsdk.checks.report import CheckReport
 from envsdk.errors import EnvsdkError, UsageError
 from envsdk.frozen import Frozen
 from envsdk.spec.model import Task
+from registry.acceptance import Rejected
 from registry.api.answer import answered, done
 from registry.api.guard import Guard
 from registry.local import LocalRegistry
-from registry.outcomes import Rejected
 from registry.tasks import PushResult, package_files, place_task
 from registry.web.caching import IMMUTABLE
 

@@ -31,8 +31,8 @@ def push(
     Example: envsdk check tasks/ && envsdk registry push tasks/
     """
     from envsdk.checks.gather import gather
+    from registry.acceptance import Rejected
     from registry.client import open_registry
-    from registry.outcomes import Rejected
 
     with tempfile.TemporaryDirectory(prefix="envsdk-push-") as folder:
         loaded = gather(sources, Path(folder))

@@ -8,8 +8,9 @@ import math
 import pytest
 from sqlalchemy import select
 
+from registry.acceptance import read_line
 from registry.db import Lineage
-from registry.outcomes import BATCH, append_lines, read_line
+from registry.outcomes import BATCH, append_lines
 
 
 def the_item(registry):
