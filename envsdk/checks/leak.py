@@ -26,6 +26,7 @@ _LONG = 40
 _MAX_ENCODED = 4096
 _SOLVED = re.compile(r"oracle|solution|answer|\.(?:enc|gpg|age)$", re.IGNORECASE)
 _SCRIPT_NOISE = re.compile(r"^(?:#.*|set [-+].*|\s*)$")
+_CALLED = r"(?<![a-z])(?:answers?|solutions?|expected|oracle|golden|reference)(?![a-z])"
 _TELLING = re.compile(r"answer|solution|expected|oracle|secret|flag|truth|golden|key", re.IGNORECASE)
 
 
@@ -116,16 +117,18 @@ def _gives_away(path: str, bare: str, secret: Secret, tests: str) -> bool:
         return len(secret.text) > 1 or path in tests
     if secret.is_telling:
         return secret.text in bare
-    return len(secret.text) >= 3 and (
-        (bool(_TELLING.search(path)) and _as_word(secret.text, bare)) or _is_called(secret.text, bare)
+    return (len(secret.text) >= 3 and bool(_TELLING.search(path)) and _as_word(secret.text, bare)) or _is_called(
+        secret.text, bare
     )
 
 
 def _is_called(answer: str, text: str) -> bool:
-    """A line says a word for an answer, and then this one."""
-    called = r"(?<![a-z])(?:answers?|solutions?|expected|oracle|golden)(?![a-z])[^\n]{0,40}?"
-    said = rf"{called}(?<![\w.-]){re.escape(answer)}(?![\w.])"
-    return "\n" not in answer and re.search(said, text, re.IGNORECASE) is not None
+    """A line says a word for an answer and then this one, soon; or, of two signs alone, by a mark of equality."""
+    if "\n" in answer or len(answer) < 2:
+        return False
+    between = r"[^\n]{0,40}?" if len(answer) > 2 else r"(?:[ _]\w+){0,2}[\"'`]?\s*(?:[:=]+|\bis\b)\s*[\"'`]?"
+    said = rf"{_CALLED}{between}(?<![\w.-]){re.escape(answer)}(?![\w.])"
+    return re.search(said, text, re.IGNORECASE) is not None
 
 
 def _is_told(answer: str, instruction: str) -> bool:
@@ -173,9 +176,8 @@ def _in_environment(environment: dict[str, str], answers: list[tuple[str, Secret
     for name, value in environment.items():
         for _, secret in answers:
             same = secret.text == value.strip()
-            if (same and (_TELLING.search(name) or len(secret.text) >= 4)) or (
-                secret.is_telling and secret.text in value
-            ):
+            is_all = same and (_TELLING.search(name) or len(secret.text) >= 4)
+            if is_all or (secret.is_telling and secret.text in value) or _is_called(secret.text, f"{name}: {value}"):
                 yield f"the variable {name}", secret.what
 
 

@@ -9,6 +9,7 @@ from tests.labelled import (
     harnesses,
     leaks,
     manifests,
+    oddities,
     reports,
     rewards,
     skips,
@@ -31,4 +32,5 @@ CASES: tuple[Labelled, ...] = (
     *reports.CASES,
     *harnesses.CASES,
     *forms.CASES,
+    *oddities.CASES,
 )

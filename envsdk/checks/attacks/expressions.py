@@ -17,6 +17,8 @@ PAYLOADS = {
     "a Python condition that is true": b"1 or 1\n",
     "a quoted condition that is true": b'1" or "1" or "1\n',
     "a condition in single quotes that is true": b"1' or '1' or '1\n",
+    "a condition of awk, Perl or JavaScript that is true": b"1 || 1\n",
+    "a quoted condition of awk, Perl or JavaScript": b'1" || "1" || "1\n',
     "operators of test": b"x = x -o x\n",
     "a shell command behind a quote": b'x"; exit 0; "\n',
     "a shell command": b"$(exit 0); exit 0\n",
@@ -29,6 +31,7 @@ _IN_PYTHON = re.compile(
 )
 _IN_SHELL = re.compile(
     r"\beval\s|\bexpr\b|\bbc\b|\bsource\b|\bsqlite3\b|-c\s+[\"'][^\n]*\$|\[\[?\s+\$|\btest\s+\$|\bsh\s+-c\b|`|\$\(\("
+    r"|\b(?:[gm]?awk|perl|node|ruby|jq)\b[^\n\"'=]*\"[^\n]*\$"
     r"|<<-?\s*\w+[^\n]*\n(?:[^\n]*\n)*?[^\n]*\$"
 )
 

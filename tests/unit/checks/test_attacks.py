@@ -68,12 +68,29 @@ def test_answers_that_are_programs_are_handed_in_where_something_evaluates_them(
     assert {files(attack)["/app/out.txt"] for attack in made} == set(expressions.PAYLOADS.values())
 
 
-@pytest.mark.parametrize("test", ["[ $got = 42 ]", 'python3 -c "assert $got == 42"', "pickle.load(f)", "`cat x`"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "[ $got = 42 ]",
+        'python3 -c "assert $got == 42"',
+        "pickle.load(f)",
+        "`cat x`",
+        'awk "BEGIN { exit !($got == 42) }"',
+    ],
+)
 def test_ways_to_evaluate_a_text_are_seen(test: str) -> None:
     assert list(expressions.attacks(ground(test)))
 
 
-@pytest.mark.parametrize("test", ['[ "$got" = 42 ]', "cmp -s /tests/want /app/out.txt", "python3 -I /tests/check.py"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        "awk -v got=\"$got\" 'BEGIN { exit got != 42 }'",
+        '[ "$got" = 42 ]',
+        "cmp -s /tests/want /app/out.txt",
+        "python3 -I /tests/check.py",
+    ],
+)
 def test_a_verifier_that_evaluates_nothing_is_spared(test: str) -> None:
     assert not list(expressions.attacks(ground(test)))
 

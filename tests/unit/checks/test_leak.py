@@ -32,6 +32,11 @@ def stage(tmp_path: Path, instruction: str, **spec: Any) -> Stage:
         ("/app/site/index.html", "an answering machine, 1366", "1366", False),
         ("/app/site/index.html", "the answer is 7", "7", False),
         ("/app/d.db!expected", "expected name: total, value: 1366", "1366", True),
+        ("/app/notes.md", "Reference result: 42", "42", True),
+        ("/app/notes.md", "expected: '42'", "42", True),
+        ("/app/notes.md", "the expected answer is 42", "42", True),
+        ("/app/notes.md", "The expected file has 42 lines; version 1.42", "42", False),
+        ("/app/notes.md", "expected version: 1.42", "42", False),
         ("/app/old.py", "x = 1", "x" * 50, False),
         ("/app/old.py", "def f():\n" + "x" * 50, "x" * 50, True),
     ],
@@ -64,11 +69,24 @@ def test_what_the_instruction_names_is_an_input(tmp_path: Path, instruction: str
 
 @pytest.mark.parametrize(
     ("name", "value", "leaks"),
-    [("ANSWER", "7", True), ("N", "7", False), ("N", "1366", False), ("SECRET_KEY", "8", False)],
+    [
+        ("ANSWER", "7", True),
+        ("N", "7", False),
+        ("N", "1366", False),
+        ("SECRET_KEY", "8", False),
+    ],
 )
 def test_a_variable_that_is_the_answer_leaks(name: str, value: str, leaks: bool) -> None:
     found = list(_in_environment({name: value}, [("/app/x", Secret("the answer", "7"))]))
     assert bool(found) is leaks
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "leaks"),
+    [("GRADER", '{"expected": "17"}', True), ("GRADER", '{"lines": "17"}', False), ("EXPECTED_LINES", "170", False)],
+)
+def test_a_variable_that_tells_the_answer_among_other_things_leaks(name: str, value: str, leaks: bool) -> None:
+    assert bool(list(_in_environment({name: value}, [("/app/x", Secret("the answer", "17"))]))) is leaks
 
 
 async def test_an_instruction_that_holds_the_solution_leaks(tmp_path: Path) -> None:
