@@ -22,9 +22,10 @@ from pathlib import Path
 from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes import cgroups
 from envsdk.sandboxes.base import Sandbox, SandboxSpec, Snapshot
-from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox, Running, launch, new_folder
+from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox
 from envsdk.sandboxes.bubblewrap_images import TreeImages
 from envsdk.sandboxes.bubblewrap_network import Network, open_network
+from envsdk.sandboxes.bubblewrap_processes import Running, launch, new_folder
 from envsdk.sandboxes.bubblewrap_store import PREFIX, Store
 from envsdk.sandboxes.channel import Channel
 from envsdk.sandboxes.disk import remove_tree, storage_failure
