@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from rich.console import Console
@@ -31,14 +31,14 @@ def test_a_pipe_gets_nothing() -> None:
     assert shown(terminal=False, steps=3) == ""
 
 
-@pytest.mark.parametrize(("things", "said"), [([7, 8, 9], ["1 of 3", "2 of 3", "3 of 3"]), (iter([7, 8]), ["1", "2"])])
+@pytest.mark.parametrize(("kind", "said"), [(list, ["1 of 3", "2 of 3", "3 of 3"]), (iter, ["1", "2", "3"])])
 def test_a_walk_in_a_pipe_says_how_far_it_has_come(
-    monkeypatch: pytest.MonkeyPatch, things: Iterable[int], said: list[str]
+    monkeypatch: pytest.MonkeyPatch, kind: Callable[[Iterable[int]], Iterable[int]], said: list[str]
 ) -> None:
     monkeypatch.setattr(progress, "_LINE_S", 0.0)
     out = io.StringIO()
     walk = walked(Console(file=out), "importing")
-    assert sum(walk(things)) in {24, 15}
+    assert list(walk(kind([7, 8, 9]))) == [7, 8, 9]
     assert out.getvalue().splitlines() == [f"importing: {word}" for word in said]
 
 

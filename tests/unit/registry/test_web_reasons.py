@@ -1,11 +1,11 @@
-"""Reasons of changes, in words: every code that the fold writes has some, and the numbers stand with them."""
+"""Reasons of changes in words, the numbers that made them beside; and how names and headings are written."""
 
 from __future__ import annotations
 
 import pytest
 
 from registry.web.formats import episode, sentence
-from registry.web.reasons import because
+from registry.web.reasons import _PLAIN, because
 
 EVIDENCE = {"mean": 0.913, "n": 64, "k": 60, "e_value": 21.7, "cusum": 5.4, "weight_version": 3}
 
@@ -25,7 +25,7 @@ def test_a_change_is_told_with_its_numbers(reason, said):
     assert because(reason, EVIDENCE) == said
 
 
-@pytest.mark.parametrize("reason", ["oracle_failed", "verifier_errors", "repeat_passed", "report_checked", "posterior"])
+@pytest.mark.parametrize("reason", [*_PLAIN, "posterior", "e_value", "cusum"])
 def test_without_evidence_it_is_told_in_words(reason):
     assert because(reason, {})
     assert "_" not in because(reason, {})
