@@ -96,6 +96,8 @@ class _Course:
 
 
 class _Conversation:
+    """One conversation of a session with a task, from the first prompt to its end."""
+
     def __init__(
         self, task: Task, sandbox: Sandbox | None, clock: EpisodeClock, session: Session, tools: Toolbox
     ) -> None:
