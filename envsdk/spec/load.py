@@ -101,7 +101,7 @@ def read_spec(directory: TaskDirectory) -> tuple[TaskSpec | None, dict[str, Any]
     try:
         toml = TaskToml.model_validate(raw)
     except ValidationError as error:
-        return None, raw, problems + from_validation(error, file="task.toml")
+        return None, raw, problems + from_validation(error, file="task.toml", model=TaskToml)
     beside, found = check_files(directory, toml)
     problems += found
     try:

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from envsdk.errors import SpecError
 from envsdk.frozen import Frozen
+from envsdk.spec.tables import fields_at
 from envsdk.suggest import did_you_mean
 
 _SHOWN = 80
@@ -25,6 +26,9 @@ _CODES = {
     "value_error": "bad_value",
     "finite_number": "out_of_range",
 }
+
+_ELSEWHERE = {"tags": "tags are the `keywords` of [task]"}
+"""Where a field belongs that is often written into a table of ours."""
 
 
 class Problem(Frozen):
@@ -66,12 +70,17 @@ def dotted(location: Sequence[str | int]) -> str:
     return text
 
 
-def from_validation(error: ValidationError, *, file: str, prefix: Sequence[str | int] = ()) -> list[Problem]:
-    """Every finding of a pydantic validation as problems of one file."""
-    return [_from_detail(detail, file, prefix) for detail in error.errors(include_url=False)]
+def from_validation(
+    error: ValidationError, *, file: str, prefix: Sequence[str | int] = (), model: type[BaseModel] | None = None
+) -> list[Problem]:
+    """Every finding of a pydantic validation as problems of one file.
+
+    With the ``model`` that refused the file, a field that it does not know is told with the names that it knows.
+    """
+    return [_from_detail(detail, file, prefix, model) for detail in error.errors(include_url=False)]
 
 
-def _from_detail(detail: Any, file: str, prefix: Sequence[str | int]) -> Problem:
+def _from_detail(detail: Any, file: str, prefix: Sequence[str | int], model: type[BaseModel] | None) -> Problem:
     kind = str(detail["type"])
     code = _CODES.get(kind) or ("wrong_type" if kind.endswith(("_type", "_parsing")) else "out_of_range")
     value = shown(detail["input"])
@@ -79,14 +88,14 @@ def _from_detail(detail: Any, file: str, prefix: Sequence[str | int]) -> Problem
     if kind == "literal_error" and isinstance(detail["input"], str):
         hint = did_you_mean(detail["input"], _quoted(str(detail["ctx"]["expected"])), cutoff=0.5)
     message = str(detail["msg"]).removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
+    message = message[:1].lower() + message[1:] + ("" if code == "missing_field" else f", found {value!r}")
+    if code == "unknown_field":
+        word, *_ = reversed(detail["loc"])
+        known = frozenset() if model is None else fields_at(model, detail["loc"][:-1])
+        message = f"unknown field {word!r}"
+        hint = _ELSEWHERE.get(str(word)) or did_you_mean(str(word), known) or f"known are {', '.join(sorted(known))}"
     return Problem(
-        code=code,
-        message=message if code == "missing_field" else f"{message}, found {value!r}",
-        file=file,
-        field=dotted((*prefix, *detail["loc"])),
-        value=value,
-        hint=hint,
+        code=code, message=message, file=file, field=dotted((*prefix, *detail["loc"])), value=value, hint=hint
     )
 
 

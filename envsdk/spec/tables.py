@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -17,6 +17,7 @@ from envsdk.spec.model import Example, Protocol, ServiceSpec
 
 NEWEST_SCHEMA = (1, 4)
 Seconds = Annotated[float, Field(gt=0)]
+_Kind = TypeVar("_Kind", bound=BaseModel)
 HarborNetwork = Literal["no-network", "public", "allowlist"]
 
 
@@ -274,7 +275,7 @@ def unknown_fields(
             if model is not MetadataTable:
                 yield (*prefix, key), known
             continue
-        inner = _table_type(model.model_fields[key].annotation)
+        inner = _table_type(model.model_fields[key].annotation, Table)
         if inner is None:
             continue
         rows = list(enumerate(value)) if isinstance(value, list) else [(None, value)]
@@ -284,10 +285,22 @@ def unknown_fields(
                 yield from unknown_fields(inner, row, prefix=place)
 
 
-def _table_type(annotation: Any) -> type[Table] | None:
+def fields_at(model: type[BaseModel], place: Sequence[str | int]) -> frozenset[str]:
+    """The names known in the table at ``place`` below one of ``model``; none where there is no such table."""
+    table: type[BaseModel] | None = model
+    for part in place:
+        if isinstance(part, int):
+            continue
+        if table is None or part not in table.model_fields:
+            return frozenset()
+        table = _table_type(table.model_fields[part].annotation, BaseModel)
+    return frozenset() if table is None else frozenset(table.model_fields)
+
+
+def _table_type(annotation: Any, kind: type[_Kind]) -> type[_Kind] | None:
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
-        return annotation if issubclass(annotation, Table) else None
+        return annotation if issubclass(annotation, kind) else None
     for part in typing.get_args(annotation):
-        if (found := _table_type(part)) is not None:
+        if (found := _table_type(part, kind)) is not None:
             return found
     return None
