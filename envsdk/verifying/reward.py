@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from envsdk.errors import VerifierError
-from envsdk.verifying.reward_json import HINT, parse_reward_json
+from envsdk.verifying.reward_json import parse_reward_json, reward_error
 
 NAMES = ("reward.json", "reward.txt")
 MAX_BYTES = 1 << 20
@@ -82,7 +82,12 @@ def check_exit(exit_code: int | None, mode: Mode, *, where: str = "") -> None:
     """Raise `VerifierError` ``verifier_exit`` where the contract does not consult the files at all."""
     if mode == "native" and exit_code != 0:
         how = "by a signal" if exit_code is None else f"with status {exit_code}"
-        raise _error("verifier_exit", f"the verifier ended {how}, so its reward files are not read", where)
+        raise VerifierError(
+            f"the verifier ended {how}, so its reward files are not read",
+            code="verifier_exit",
+            hint='end with status 0 whatever the reward, or set exit_status = "harbor": the files alone count then',
+            where=where,
+        )
 
 
 def parse_results(found: list[ResultFile], *, low: float, high: float, where: str = "") -> Reward:
@@ -92,16 +97,16 @@ def parse_results(found: list[ResultFile], *, low: float, high: float, where: st
         VerifierError: as `read_reward`.
     """
     if not found:
-        raise _error("missing_reward", "the verifier left neither reward.json nor reward.txt", where)
+        raise reward_error("missing_reward", "the verifier left neither reward.json nor reward.txt", where)
     heard = []
     for result in found:
         reward = _parse(result, where)
         if not low <= reward.reward <= high:
-            raise _error("out_of_range_reward", f"reward {reward.reward!r} is outside [{low:g}, {high:g}]", where)
+            raise reward_error("out_of_range_reward", f"reward {reward.reward!r} is outside [{low:g}, {high:g}]", where)
         heard.append(reward)
     if len(heard) == 2 and heard[0].reward != heard[1].reward:
         message = f"reward.json says {heard[0].reward!r}, reward.txt says {heard[1].reward!r}"
-        raise _error("conflicting_rewards", message, where)
+        raise reward_error("conflicting_rewards", message, where)
     return heard[0]
 
 
@@ -140,11 +145,11 @@ def _open_result(path: Path) -> ResultFile | None:
 def _parse(result: ResultFile, where: str) -> Reward:
     place = f"{where}/{result.name}" if where else result.name
     if not result.regular:
-        raise _error("malformed_reward", "not a regular file", place)
+        raise reward_error("malformed_reward", "not a regular file", place)
     if result.size > MAX_BYTES:
-        raise _error("oversize_reward", f"{result.size} bytes; at most {MAX_BYTES} are read", place)
+        raise reward_error("oversize_reward", f"{result.size} bytes; at most {MAX_BYTES} are read", place)
     if not result.data.strip(_BLANK):
-        raise _error("empty_reward", "the file is blank", place)
+        raise reward_error("empty_reward", "the file is blank", place)
     if result.name == "reward.txt":
         value = _number(result.data.strip(_BLANK), place)
         return Reward(value, {"reward": value})
@@ -152,20 +157,16 @@ def _parse(result: ResultFile, where: str) -> Reward:
     if "reward" in numbers:
         return Reward(numbers["reward"], numbers)
     if len(numbers) > 1:
-        raise _error("ambiguous_reward", f"several names {sorted(numbers)[:5]}, none of them 'reward'", place)
+        raise reward_error("ambiguous_reward", f"several names {sorted(numbers)[:5]}, none of them 'reward'", place)
     return Reward(next(iter(numbers.values())), numbers)
 
 
 def _number(text: bytes, where: str) -> float:
     if _NOT_FINITE.fullmatch(text):
-        raise _error("non_finite_reward", f"{text[:20].decode('ascii')} is not finite", where)
+        raise reward_error("non_finite_reward", f"{text[:20].decode('ascii')} is not finite", where)
     if not _NUMBER.fullmatch(text):
-        raise _error("malformed_reward", f"not exactly one number: {text[:40]!r}", where)
+        raise reward_error("malformed_reward", f"not exactly one number: {text[:40]!r}", where)
     value = float(text)
     if math.isinf(value):
-        raise _error("non_finite_reward", "the number is beyond the largest double", where)
+        raise reward_error("non_finite_reward", "the number is beyond the largest double", where)
     return value + 0.0
-
-
-def _error(code: str, message: str, where: str) -> VerifierError:
-    return VerifierError(message, code=code, hint=HINT, where=where)

@@ -14,7 +14,7 @@ from typing import Any
 from envsdk.errors import VerifierError
 
 MAX_DEPTH = 64
-HINT = 'write one finite number inside the task\'s range to reward.txt, or {"reward": number} to reward.json'
+_HINT = 'write one finite number inside the task\'s range to reward.txt, or {"reward": number} to reward.json'
 _NOT_FINITE_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -39,18 +39,23 @@ def parse_reward_json(data: bytes, *, where: str = "") -> dict[str, float]:
     try:
         value = _document(data.decode("utf-8"))
     except (_MalformedError, UnicodeDecodeError) as error:
-        raise VerifierError(f"not strict JSON: {error}", code="malformed_reward", where=where) from None
+        raise reward_error("malformed_reward", f"not strict JSON: {error}", where) from None
     if isinstance(value, _Pairs) and not value:
-        raise VerifierError("the object has no members", code="empty_reward", where=where)
+        raise reward_error("empty_reward", "the object has no members", where)
     if (key := _duplicate(value)) is not None:
-        raise VerifierError(f"key {key!r} occurs twice in one object", code="duplicate_key", where=where)
+        raise reward_error("duplicate_key", f"key {key!r} occurs twice in one object", where)
     members = value if isinstance(value, _Pairs) else [("reward", value)]
     wrong = [key for key, member in members if not isinstance(member, float)]
     if wrong:
-        raise VerifierError(f"{wrong[0]!r} is not a number", code="wrong_type_reward", where=where)
+        raise reward_error("wrong_type_reward", f"{wrong[0]!r} is not a number", where)
     if endless := [key for key, member in members if not math.isfinite(member)]:
-        raise VerifierError(f"{endless[0]!r} is not finite", code="non_finite_reward", where=where)
+        raise reward_error("non_finite_reward", f"{endless[0]!r} is not finite", where)
     return {key: member + 0.0 for key, member in members}
+
+
+def reward_error(code: str, message: str, where: str) -> VerifierError:
+    """What is wrong with a reward file, and what to write; ``code`` is one of `envsdk.verifying.reward.CODES`."""
+    return VerifierError(message, code=code, hint=_HINT, where=where)
 
 
 def _document(text: str) -> Any:
