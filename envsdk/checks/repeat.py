@@ -11,6 +11,7 @@ from envsdk.checks.agreement import compare
 from envsdk.checks.chance import sources_of_chance
 from envsdk.checks.check import Check, Finding
 from envsdk.checks.lint.files import read_task_files
+from envsdk.checks.reached_code import reached
 from envsdk.checks.stage import Stage, oracle_scene
 
 _TIMES_WHERE_NAMED = 4
@@ -32,10 +33,22 @@ async def _runs(stage: Stage) -> int:
     """How many runs to compare, the oracle's own among them."""
     run = await stage.oracle()
     assert run is not None
-    if not sources_of_chance(read_task_files(stage.task).under("tests")):
+    if not sources_of_chance(_judging(stage)):
         return stage.repeats
     more = stage.repeats * (_TIMES_WHERE_NAMED - 1)
     return stage.repeats + min(more, int(_MORE_S / max(run.verdict.seconds, 0.001)))
+
+
+def _judging(stage: Stage) -> dict[str, str]:
+    """Texts that have a say in the verdict: of a Python verifier's module what its function reaches."""
+    texts = read_task_files(stage.task).under("tests")
+    file, _, function = stage.task.spec.verifier.entry.partition("::")
+    if file not in texts:
+        return texts
+    # Beside it lie its twin for a sandbox and what of envsdk that one needs: the process here uses neither by chance.
+    aside = {"tests/test.sh", "tests/run_verifier.py"}
+    kept = {path: text for path, text in texts.items() if path not in aside and not path.startswith("tests/_envsdk/")}
+    return {**kept, file: reached(texts[file], function)}
 
 
 CHECK = Check(

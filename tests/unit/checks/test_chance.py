@@ -14,7 +14,8 @@ from envsdk.checks.stage import Stage
 from envsdk.verifying.verdict import Verdict
 from tests.fakes.tasks import text_task
 
-_DRAWS = "import random\n\n\ndef judge(answer):\n    return float(answer.strip() == '5')\n"
+_DRAWS = "import random\n\n\ndef judge(answer):\n    return float(random.random() < 2 and answer.strip() == '5')\n"
+_DRAWS_TASKS = "import random\n\n\ndef judge(answer):\n    return float(answer == '5')\n\n\ndef draw():\n    return random.random()\n"
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_what_draws_no_lots_is_no_source(line: str) -> None:
     [
         (_DRAWS, 0.01, 12),
         (_DRAWS.replace("random", "string"), 0.01, 3),
+        (_DRAWS_TASKS, 0.01, 3),
         (_DRAWS, 20.0, 6),
         (_DRAWS, 100.0, 3),
     ],
