@@ -37,7 +37,6 @@ def fit(
             typer.echo(f"wrote {plots / name}.svg", err=True)
     for flag in found.flags:
         typer.echo(f"? {flag.flag} {flag.task}: {flag.why}", err=True)
-    typer.echo(f"over-dispersion m = {found.overdispersion:.3f} (small: trials of one cell mostly agree)", err=True)
     envelope = success(
         items=plain(found.items),
         abilities=plain(found.abilities),
@@ -48,4 +47,11 @@ def fit(
         (item.task, f"{item.difficulty:.3f}", f"{item.se:.3f}", f"{item.low:.3f}..{item.high:.3f}")
         for item in found.items
     ]
-    emit(envelope, as_json=as_json, text=table(rows, head=("task", "difficulty", "se", "90 %")))
+    able = [(model.model, f"{model.ability:.3f}", f"{model.se:.3f}") for model in found.abilities]
+    cling = "near 0, all trials of a model at a task end alike; large, they are independent"
+    parts = [
+        table(rows, head=("task", "difficulty", "se", "90 %")),
+        table(able, head=("model", "ability", "se")),
+        f"over-dispersion m = {found.overdispersion:.3f}: {cling}",
+    ]
+    emit(envelope, as_json=as_json, text="\n\n".join(parts))

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from envsdk.checks.report import CheckReport
     from envsdk.spec.model import Task
 
+_STANDING = {
+    "checked": "checked",
+    "failed": "draft: a check failed",
+    "partial": "draft: not every check was answered",
+    "none": "draft: not checked",
+}
+"""What is said of a pushed task, by what its newest report comes to."""
+
 
 def push(
     sources: Annotated[
@@ -40,16 +48,20 @@ def push(
         with open_registry(registry) as opened:
             result = opened.push(loaded.tasks, reports)
     rejected = [Rejected(item.path, item.code, item.why) for item in loaded.rejected] + list(result.rejected)
-    lines = [f"✔ {item.slug} {item.verified if item.verified != 'none' else 'draft'}" for item in result.pushed]
+    lines = [f"{_mark(item.verified)} {item.slug} {_STANDING[item.verified]}" for item in result.pushed]
     lines += [f"✘ {item.which} {item.code}: {item.why}" for item in rejected]
-    drafts = sum(item.verified != "checked" for item in result.pushed)
+    drafts = {item.verified for item in result.pushed} - {"checked"}
     if drafts:
-        typer.echo(
-            f"{drafts} of {len(result.pushed)} are drafts: run `envsdk check` on them, then push again", err=True
-        )
+        count = sum(item.verified != "checked" for item in result.pushed)
+        todo = "mend what `envsdk check` says of them" if drafts == {"failed"} else "run `envsdk check` on them"
+        typer.echo(f"{count} of {len(result.pushed)} are drafts: {todo}, then push again", err=True)
     errors = [FaultyError(item.why, code=item.code, where=item.which) for item in rejected]
     text = "\n".join(lines)
     finish(errors, as_json=as_json, text=text, pushed=plain(result.pushed), rejected=plain(rejected))
+
+
+def _mark(verified: str) -> str:
+    return "✔" if verified == "checked" else "·"
 
 
 def _kept_report(task: Task) -> CheckReport | None:

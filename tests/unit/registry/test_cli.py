@@ -55,6 +55,33 @@ def test_push_takes_directories_and_names_what_is_none(run, make_task, tmp_path)
     assert [one["which"] for one in answer["rejected"]] == [str(tmp_path / "bad")]
 
 
+FOOLED = """
+from envsdk import Draw, task, verifier
+
+
+@verifier
+def anything(answer, *, word):
+    return 1.0
+
+
+@task(verifier=anything)
+def say_it() -> Draw:
+    return Draw(instruction="Say it.", params={"word": "it"}, oracle="it", wrong=["no"])
+"""
+
+
+def test_push_tells_a_draft_nobody_checked_from_one_that_failed(run, tmp_path, monkeypatch, capsys):
+    declared = tmp_path / "fooled.py"
+    declared.write_text(FOOLED)
+    assert run("push", str(declared)) == (0, "· say-it draft: not checked\n")
+    monkeypatch.setattr(sys, "argv", ["envsdk", "check", str(declared)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    capsys.readouterr()
+    assert run("push", str(declared)) == (0, "· say-it draft: a check failed\n")
+
+
 DECLARED = """
 from envsdk import Draw, task, verifier
 
@@ -189,6 +216,18 @@ def test_fit_prints_the_contracts_keys(run, tmp_path):
     assert {"items", "abilities", "overdispersion", "flags"} < set(answer)
     assert {"task", "difficulty", "se", "low", "high"} < set(answer["items"][0])
     assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == ["difficulty.svg", "information.svg"]
+
+
+def test_fit_says_abilities_and_over_dispersion_beside_the_difficulties(run, tmp_path):
+    rows = ["model,task,trials,passes"] + [f"m{m},t{t},8,{min(8, m + t)}" for m in range(5) for t in range(4)]
+    (tmp_path / "responses.csv").write_text("\n".join(rows))
+    code, text = run("fit", str(tmp_path / "responses.csv"))
+    assert code == 0
+    tasks, models, cling = text.strip().split("\n\n")
+    assert [line.split()[0] for line in tasks.splitlines()] == ["task", "t0", "t1", "t2", "t3"]
+    assert models.startswith("model ")
+    assert {line.split()[0] for line in models.splitlines()[1:]} == {f"m{m}" for m in range(5)}
+    assert cling.startswith("over-dispersion m = ")
 
 
 def test_a_calibration_that_is_only_planned_runs_nothing(run, filled):
