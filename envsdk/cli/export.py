@@ -66,4 +66,7 @@ def _tasks(query: str) -> Iterator[list[Task]]:
         hint = "pip install 'envsdk[registry]', or give a folder of tasks"
         raise PrerequisiteError("no registry is installed", code="extra_missing", where=query, hint=hint)
     with tempfile.TemporaryDirectory(prefix="envsdk-export-") as folder:
-        yield entries[0].load()(query, Path(folder))
+        found = entries[0].load()(query, Path(folder))
+        if not found:
+            typer.echo(f"no path is called {query!r}, and as a query of the registry it finds nothing", err=True)
+        yield found

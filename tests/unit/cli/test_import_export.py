@@ -152,6 +152,18 @@ def test_a_query_goes_to_an_installed_registry(tmp_path: Path, capsys, monkeypat
     assert (code, result["exported"]) == (0, 1)
 
 
+def test_a_mistyped_path_is_not_taken_for_an_empty_query_in_silence(
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Entry:
+        def load(self):
+            return lambda query, dest: []
+
+    monkeypatch.setattr(export, "entry_points", lambda group: [Entry()])
+    run(["export", "harbor", "taks", str(tmp_path / "out")])
+    assert "no path is called 'taks'" in capsys.readouterr().err
+
+
 def test_without_a_registry_a_query_is_a_missing_prerequisite(
     tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
