@@ -143,6 +143,16 @@ def test_a_task_never_measured_says_so(site: TestClient) -> None:
     assert "not enough data" in page
 
 
+def test_only_what_may_be_measured_is_told_how(registry: LocalRegistry, make_task, make_report) -> None:
+    proven, draft = make_task("proven"), make_task("draft")
+    registry.push([proven, draft], [make_report(proven)])
+    with TestClient(create_app(registry)) as client:
+        assert "envsdk registry calibrate proven" in client.get("/tasks/proven").text
+        page = client.get("/tasks/draft").text
+    assert "envsdk registry calibrate" not in page
+    assert "must have passed its checks first" in page
+
+
 def test_ungraded_episodes_are_shown_apart(site: TestClient) -> None:
     task = site.get("/tasks/sort-lines.json").json()
 
