@@ -8,8 +8,8 @@ what it starts from.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -38,6 +38,7 @@ from trainer.model_folder import origin
 from trainer.models import resolve_model
 from trainer.parts import Parts
 from trainer.placement import Placement, place, visible_gpus
+from trainer.places import RunMember
 from trainer.pool import Pool
 from trainer.probe import PROBE_TEXTS, Probe
 from trainer.recovery import LoopState, beginning, recover
@@ -194,6 +195,7 @@ def _rooms(
         first_version=origin(model_dir)[1],
         group_size=config.group_size,
         slots=config.concurrency,
+        verifications=config.verifications,
         refills=config.refills,
         prefix=run.prefix,
         ready=policy.rotation.require,
@@ -249,10 +251,8 @@ async def start_parts(parts: Parts, tasks: Sequence[Task]) -> None:
     )
 
 
-def _episode_runner(
-    policy: TokenPolicy, provider: SandboxProvider, activity: Activity, *, seed: int
-) -> Callable[[Member], Awaitable[EpisodeRecord]]:
-    async def run(member: Member) -> EpisodeRecord:
+def _episode_runner(policy: TokenPolicy, provider: SandboxProvider, activity: Activity, *, seed: int) -> RunMember:
+    async def run(member: Member, grading: AbstractAsyncContextManager[object]) -> EpisodeRecord:
         activity.started(member.episode_id)
         group_id, episode_id = member.draw.group_id, member.episode_id
         agent = ConversationAgent(policy, member.seed(seed), group_id=group_id, session_id=episode_id)
@@ -265,6 +265,7 @@ def _episode_runner(
                 group_id=group_id,
                 index_in_group=member.index,
                 attempt=member.attempt,
+                grading=grading,
             )
         finally:
             activity.ended(member.episode_id)

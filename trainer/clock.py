@@ -8,7 +8,7 @@ episode of the group that completed last; every second of the window gets exactl
     acquire    sandbox acquire and set-up
     prefill    until the first token, the engine's own queue included
     decode     generating, tool      acting between turns (split of the time from first to last token by their sums)
-    verify     until the reward
+    verify     until the reward, what it waited for a free verification included
     straggler  every other group of the batch was complete, and this one was waited for
     assembly   advantages and packing
     other      none of these was stamped

@@ -37,7 +37,8 @@ class TrainConfig(Frozen):
         groups_per_step: P, groups of one optimizer step.
         group_size: G, episodes of one task that share a baseline.
         staleness: S of the admission rule, in weight versions; 0 waits for every update.
-        concurrency: episodes that may run at once.
+        concurrency: episodes that may act at once.
+        verifications: episodes that may be verified at once, beside those that act.
         refills: how often one place of a group is tried again after a failure of the machinery.
         checkpoint_every: steps between checkpoints.
         seed: of the sampler and of every episode, and of learner and engine where they have none of their own.
@@ -52,6 +53,7 @@ class TrainConfig(Frozen):
     group_size: int = Field(default=8, ge=2)
     staleness: int = Field(default=1, ge=0)
     concurrency: int = Field(default=64, ge=1)
+    verifications: int = Field(default=16, ge=1)
     refills: int = Field(default=2, ge=0)
     checkpoint_every: int = Field(default=10, ge=1)
     seed: int = Field(default=0, ge=0, lt=1 << 32)

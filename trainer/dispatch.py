@@ -21,10 +21,11 @@ from envsdk.spec.model import Task
 from trainer.admission import Admission
 from trainer.group import CompleteGroup, Draw, EndedMember
 from trainer.ledger import Ledger
-from trainer.places import Flight, Places, RunMember, Slots
+from trainer.places import Flight, Places, RunMember
 from trainer.pool import Pool
 from trainer.pool_policy import doomed
 from trainer.recovery import LoopState, Recovered
+from trainer.slots import Slots
 
 _GIVE_UP_BATCHES = 10
 
@@ -53,7 +54,8 @@ class Dispatcher:
         version: the committed weight version.
         first_version: that of the model the run began with, above 0 where it was trained before.
         group_size: members of a group.
-        slots: episodes that may run at once.
+        slots: episodes that may act at once.
+        verifications: episodes that may be verified at once, beside them.
         refills: how often one place of a group may be tried again.
         prefix: what the ids of groups begin with, so that no other run has the same; it holds no ``g``.
         ready: raises where no episode can run any more; asked before a group starts.
@@ -73,6 +75,7 @@ class Dispatcher:
         version: Callable[[], int],
         group_size: int,
         slots: int,
+        verifications: int = 16,
         first_version: int = 0,
         refills: int = 2,
         prefix: str = "",
@@ -91,7 +94,7 @@ class Dispatcher:
         self._ready = ready
         self._completed = completed
         self._now = now
-        self._slots = Slots(slots)
+        self._slots = Slots(slots, verifications=verifications)
         self._places = Places(
             run=run,
             policy=policy,

@@ -1,6 +1,7 @@
 """The members of a group in flight: each place runs episodes until one counts, or its refills are used up.
 
     place -> slot -> ledger: start -> episode -> ledger: end -> again, if the machinery failed and a refill is left
+                                      (acts in its slot, is verified without it: `trainer.slots`)
 
 Every episode that was started ends in the ledger exactly once, whatever breaks around it or gives its group up (law 2).
 """
@@ -10,14 +11,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from envsdk.episode.record import EpisodeRecord, PolicyId
 from trainer.endings import cancelled, crashed, given_up
 from trainer.group import Draw, EndedMember, Member
 from trainer.ledger import Ledger
+from trainer.slots import Seat, Slots
 
-RunMember = Callable[[Member], Awaitable[EpisodeRecord]]
+RunMember = Callable[[Member, AbstractAsyncContextManager[object]], Awaitable[EpisodeRecord]]
+"""Runs an episode, start to end; what it is given beside the member is held while its end is verified."""
 _HANG_FACTOR = 2.0
 _HANG_GRACE_S = 60.0
 
@@ -36,31 +40,6 @@ class Flight:
     exhausted: int = 0
     why: str = ""
     task: asyncio.Task[None] | None = None
-
-
-class Slots:
-    """How many episodes may run at once; counts who waits."""
-
-    def __init__(self, count: int) -> None:
-        self._free = asyncio.Semaphore(count)
-        self._waiting = 0
-
-    @property
-    def open(self) -> bool:
-        """A slot is free and nobody waits for one."""
-        return not self._waiting and not self._free.locked()
-
-    async def acquire(self) -> None:
-        """Wait for a slot."""
-        self._waiting += 1
-        try:
-            await self._free.acquire()
-        finally:
-            self._waiting -= 1
-
-    def release(self) -> None:
-        """Give it back."""
-        self._free.release()
 
 
 class Places:
@@ -127,27 +106,27 @@ class Places:
         return next(n for n in itertools.count() if not self._ledger.knows(Member(draw, index, n).episode_id))
 
     async def _member(self, flight: Flight, member: Member) -> EndedMember:
-        await self._slots.acquire()
+        seat = Seat(self._slots, freed=self._freed)
+        await seat.take()
         started_at = self._now()
         try:
             version = self._version()
             flight.born = version if flight.born is None else min(flight.born, version)
             self._ledger.start(member.episode_id, **_start_row(member))
-            record = await self._episode(member)
+            record = await self._episode(member, seat)
             if flight.why:  # given up meanwhile; an episode that is cancelled ends as a record, not as an exception
                 self._ledger.end(given_up(record))
                 raise asyncio.CancelledError
             self._ledger.end(record)
             return EndedMember(record, started_at, self._now())
         finally:
-            self._slots.release()
-            self._freed()
+            seat.leave()
 
-    async def _episode(self, member: Member) -> EpisodeRecord:
+    async def _episode(self, member: Member, seat: Seat) -> EpisodeRecord:
         limit_s = _HANG_FACTOR * member.draw.task.spec.budget.total_s + _HANG_GRACE_S
         try:
-            async with asyncio.timeout(limit_s):
-                return await self._run(member)
+            async with asyncio.timeout(limit_s) as seat.limit:
+                return await self._run(member, seat)
         except asyncio.CancelledError:
             self._ledger.end(cancelled(member, policy=self._policy))
             raise

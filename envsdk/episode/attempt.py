@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import traceback
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class Attempt:
         provider: SandboxProvider | None,
         clock: EpisodeClock,
         *,
+        grading: AbstractAsyncContextManager[object] | None = None,
         keep: Path | None = None,
     ) -> None:
         self.task = task
@@ -53,6 +54,7 @@ class Attempt:
         self.sandbox: dict[str, str] = {}
         self.box: Box | None = None
         self._tools: Toolbox | None = None
+        self._grading = nullcontext() if grading is None else grading
         self._keep = keep
 
     async def open(self, closing: AsyncExitStack, prepared: Snapshot | None) -> bool:
@@ -110,21 +112,26 @@ class Attempt:
         if box is None and self.facts.get("sandbox", {}).get("state_recovered") is False:
             return
         self.clock.stamp("verify_start")
-        with tempfile.TemporaryDirectory(prefix="envsdk-end-") as folder, self.clock.phase("verify"):
-            state = await self._end_state(task, box, Path(folder))
-            if state is not None:
-                verdict = await verify(task, state, self.provider)
-                self.take(verdict)
-                if self._keep is not None:
-                    self.sandbox["end_state"] = keep_end_state(state, self._keep)
-                if verdict.status in {"error", "timeout"}:
-                    free = storage_free(self.provider)
-                    if free is not None:
-                        self.facts["disk"] = {**self.facts.get("disk", {}), "host_free_mib": free}
-                    control, runs = await control_runs(task, state, self.provider, verdict)
-                    self.facts["control"] = control
-                    self.facts["verifier"]["runs"] = runs
+        async with self._grading:
+            with tempfile.TemporaryDirectory(prefix="envsdk-end-") as folder, self.clock.phase("verify"):
+                await self._verdict(task, box, Path(folder))
         self.clock.stamp("verified")
+
+    async def _verdict(self, task: Task, box: Sandbox | None, folder: Path) -> None:
+        state = await self._end_state(task, box, folder)
+        if state is None:
+            return
+        verdict = await verify(task, state, self.provider)
+        self.take(verdict)
+        if self._keep is not None:
+            self.sandbox["end_state"] = keep_end_state(state, self._keep)
+        if verdict.status in {"error", "timeout"}:
+            free = storage_free(self.provider)
+            if free is not None:
+                self.facts["disk"] = {**self.facts.get("disk", {}), "host_free_mib": free}
+            control, runs = await control_runs(task, state, self.provider, verdict)
+            self.facts["control"] = control
+            self.facts["verifier"]["runs"] = runs
 
     def take(self, verdict: Verdict) -> None:
         """Record a verdict."""

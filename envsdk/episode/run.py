@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 from envsdk.episode.agents import Agent
@@ -36,6 +36,7 @@ async def run_episode(
     attempt: int = 0,
     on_stamp: OnStamp | None = None,
     prepared: Snapshot | None = None,
+    grading: AbstractAsyncContextManager[object] | None = None,
     keep: Path | None = None,
 ) -> EpisodeRecord:
     """Let ``agent`` attempt ``task`` once.
@@ -50,11 +51,13 @@ async def run_episode(
         attempt: how often this place was dispatched before.
         on_stamp: hears each stamp (name, seconds after dispatch).
         prepared: whose files the box starts with, in place of the image's alone; a task of answers gets a box, too.
+        grading: entered when the acting has ended and held while the verdict is made: it bounds how many are verified
+            at once. A task of several steps acts between its verdicts and enters nothing.
         keep: a folder to keep the end state in, for `envsdk score`; the record names it by digest.
     """
     clock = EpisodeClock(task.spec.budget, on_stamp=on_stamp)
     clock.stamp("dispatched")
-    under_way = Attempt(task, agent, provider, clock, keep=keep)
+    under_way = Attempt(task, agent, provider, clock, grading=None if task.spec.steps else grading, keep=keep)
     closing = AsyncExitStack()
     try:
         await _go(under_way, closing, prepared)

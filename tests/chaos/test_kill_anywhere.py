@@ -27,10 +27,10 @@ def unreliable(seed: int) -> FakeEpisodes:
     chance = random.Random(seed)
 
     class Unreliable(FakeEpisodes):
-        async def run(self, member):
+        async def run(self, member, grading):
             if chance.random() < 0.05:
                 raise ConnectionResetError("the worker died")
-            return await super().run(member)
+            return await super().run(member, grading)
 
     return Unreliable(
         lambda member: ENGINE_500 if chance.random() < 0.1 else luck(member), steps=lambda member: chance.randrange(6)

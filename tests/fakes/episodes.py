@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from envsdk.episode.record import EpisodeRecord, PhaseTimes, PolicyId, TokenTrace, VersionSpan
@@ -88,30 +89,44 @@ def make_group(
 
 
 class FakeEpisodes:
-    """Runs members: ``facts`` says how each ends; ``steps`` how often it yields to others before."""
+    """Runs members: ``facts`` says how each ends; ``steps`` how often it yields before, ``verifying`` while verified."""
 
     def __init__(
         self,
         facts: Callable[[Member], dict] = lambda member: scored(float(member.index % 2)),
         *,
         steps: Callable[[Member], int] = lambda _member: 1,
+        verifying: Callable[[Member], int] = lambda _member: 0,
         version: Callable[[], int] = lambda: 0,
     ) -> None:
         self.facts = facts
         self.steps = steps
+        self.verifying = verifying
         self.version = version
         self.started: list[Member] = []
-        self.running = 0
-        self.most_running = 0
+        self.acting: list[Member] = []
+        self.verified: list[Member] = []
+        self.most_acting = self.most_verified = self.most_alive = self.alive = 0
 
-    async def run(self, member: Member) -> EpisodeRecord:
+    async def run(self, member: Member, grading: AbstractAsyncContextManager[object]) -> EpisodeRecord:
         self.started.append(member)
-        self.running += 1
-        self.most_running = max(self.most_running, self.running)
+        self.alive += 1
         version = self.version()
         try:
-            for _ in range(self.steps(member)):
-                await asyncio.sleep(0)
+            await self._busy(self.acting, member, self.steps(member))
+            async with grading:
+                await self._busy(self.verified, member, self.verifying(member))
             return make_record(member, self.facts(member), version=version)
         finally:
-            self.running -= 1
+            self.alive -= 1
+
+    async def _busy(self, where: list[Member], member: Member, steps: int) -> None:
+        where.append(member)
+        self.most_acting = max(self.most_acting, len(self.acting))
+        self.most_verified = max(self.most_verified, len(self.verified))
+        self.most_alive = max(self.most_alive, self.alive)
+        try:
+            for _ in range(steps):
+                await asyncio.sleep(0)
+        finally:
+            where.remove(member)

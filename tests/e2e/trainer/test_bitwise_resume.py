@@ -27,8 +27,8 @@ OPTIONS = {"staleness": 0, "steps": 4, "checkpoint_every": 1}
 class Recorded(FakeEpisodes):
     """Episodes with tokens that depend on their place alone, so that a resumed run replays them."""
 
-    async def run(self, member):
-        record = await super().run(member)
+    async def run(self, member, grading):
+        record = await super().run(member, grading)
         prompt = tuple(range(100, 112))
         reply = tuple(200 + 7 * member.draw.order + 3 * member.index + step for step in range(5))
         trace = TokenTrace(

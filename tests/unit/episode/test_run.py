@@ -52,6 +52,41 @@ async def test_the_oracle_is_gone_from_the_box_before_the_verifier_looks(tmp_pat
     assert record.outcome.reward == 1.0
 
 
+class Gate:
+    """Remembers when it was entered and left, by the stamps that there were."""
+
+    def __init__(self) -> None:
+        self.stamps: list[str] = []
+        self.seen: list[tuple[str, ...]] = []
+
+    async def __aenter__(self) -> None:
+        self.seen.append(tuple(self.stamps))
+
+    async def __aexit__(self, *_: object) -> None:
+        self.seen.append(tuple(self.stamps))
+
+
+async def test_the_verdict_is_made_within_what_it_was_given_and_nothing_else_is(tmp_path: Path) -> None:
+    gate = Gate()
+    record = await run_episode(
+        script_task(tmp_path),
+        OracleAgent(),
+        FakeProvider(),
+        grading=gate,
+        on_stamp=lambda name, _: gate.stamps.append(name),
+    )
+    before = ("dispatched", "acquired", "verify_start")
+    assert gate.seen == [before, before]
+    assert record.outcome.reward == 1.0
+
+
+async def test_an_end_that_nobody_verifies_enters_nothing(tmp_path: Path) -> None:
+    gate = Gate()
+    provider = FakeProvider(faults=Faults(acquire=[SandboxError("no", code="create_failed")]))
+    await run_episode(script_task(tmp_path), OracleAgent(), provider, grading=gate)
+    assert gate.seen == []
+
+
 async def test_stamps_and_times_cover_the_phases_in_order(tmp_path: Path) -> None:
     heard: list[str] = []
     record = await run_episode(

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from envsdk.errors import FaultyError
 from tests.fakes.episodes import ENGINE_500, FAKE_POLICY, FakeEpisodes, make_record, make_task, scored
+from tests.fakes.virtual_time import run_in_virtual_time
 from trainer import places
 from trainer.admission import Admission
 from trainer.dispatch import Dispatcher
@@ -46,6 +47,7 @@ class Setup:
             first_version=first,
             group_size=options.pop("group_size", 2),
             slots=options.pop("slots", 8),
+            verifications=options.pop("verifications", 16),
             refills=options.pop("refills", 2),
         )
 
@@ -104,7 +106,69 @@ async def test_no_more_episodes_run_than_there_are_slots(tmp_path: Path) -> None
     run = Setup(tmp_path, episodes, slots=3, group_size=4, staleness=5)
     async with run.serving():
         await run.step()
-    assert episodes.most_running == 3
+    assert episodes.most_acting == 3
+
+
+async def test_an_episode_that_is_verified_leaves_its_slot_to_the_next(tmp_path: Path) -> None:
+    episodes = FakeEpisodes(verifying=lambda member: 10_000 if member.index == 0 else 1)
+    run = Setup(tmp_path, episodes, slots=1, verifications=2, group_size=3, batch=1, staleness=0)
+    async with run.serving():
+        await settle()
+        assert [member.index for member in episodes.started] == [0, 1, 2]
+        assert [member.index for member in episodes.verified] == [0]
+
+
+async def test_who_waits_for_a_verification_keeps_its_slot_so_that_no_more_are_alive_than_the_two_bounds(
+    tmp_path: Path,
+) -> None:
+    episodes = FakeEpisodes(verifying=lambda member: 30)
+    run = Setup(tmp_path, episodes, slots=3, verifications=2, group_size=4, staleness=5)
+    async with run.serving():
+        await run.step()
+        await run.step()
+    assert (episodes.most_verified, episodes.most_alive) == (2, 5)
+
+
+async def test_verifying_changes_nothing_of_how_far_ahead_groups_start(tmp_path: Path) -> None:
+    episodes = FakeEpisodes(verifying=lambda member: 10_000)
+    run = Setup(tmp_path, episodes, slots=64, verifications=64, batch=2, staleness=1)
+    async with run.serving():
+        await settle()
+        assert run.dispatcher.counts.dispatched == 4
+
+
+async def test_a_group_that_is_given_up_while_verified_gives_back_what_it_held(tmp_path: Path) -> None:
+    def verifying(member) -> int:
+        return 10_000 if member.draw.order < 2 else 1
+
+    run = Setup(tmp_path, FakeEpisodes(verifying=verifying), slots=2, verifications=1, batch=1, staleness=1, max_lag=0)
+    async with run.serving():
+        await settle()
+        assert len(await run.dispatcher.cancel_doomed(1)) == 2
+        run.version = 1
+        run.dispatcher.wake()
+        assert len(await run.pool.take(1, version=1)) == 1
+    assert run.ledger.open == {}
+
+
+def test_waiting_for_a_verification_uses_up_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "_HANG_FACTOR", 0.0)
+    monkeypatch.setattr(places, "_HANG_GRACE_S", 50.0)
+
+    class Slow(FakeEpisodes):
+        async def run(self, member, grading):
+            async with grading:
+                await asyncio.sleep(30.0 if member.draw.order else 80.0)
+            return make_record(member, self.facts(member))
+
+    async def group_by_group():
+        run = Setup(tmp_path, Slow(), verifications=1, group_size=8, batch=1, staleness=0, refills=0)
+        async with run.serving():
+            return await run.step(1)
+
+    # Each alone is within its limit, eight one after the other are not; what hangs while it is verified still is cut.
+    (group,) = run_in_virtual_time(group_by_group())
+    assert (group.draw.order, group.flawed) == (1, False)
 
 
 async def test_a_new_group_waits_until_no_member_waits_for_a_slot(tmp_path: Path) -> None:
@@ -179,10 +243,10 @@ async def test_an_unknown_end_completes_its_group_as_excluded(tmp_path: Path) ->
 
 async def test_an_exception_in_the_machinery_is_an_end_not_a_hole(tmp_path: Path) -> None:
     class Dying(FakeEpisodes):
-        async def run(self, member):
+        async def run(self, member, grading):
             if member.attempt == 0 and member.index == 0:
                 raise ConnectionResetError("worker died")
-            return await super().run(member)
+            return await super().run(member, grading)
 
     run = Setup(tmp_path, Dying(), batch=1, staleness=0)
     async with run.serving():
@@ -193,10 +257,10 @@ async def test_an_exception_in_the_machinery_is_an_end_not_a_hole(tmp_path: Path
 
 async def test_every_end_says_whose_episode_it_was(tmp_path: Path) -> None:
     class Dying(FakeEpisodes):
-        async def run(self, member):
+        async def run(self, member, grading):
             if member.draw.order == 0 and member.attempt == 0:
                 raise ConnectionResetError("worker died")
-            return await super().run(member)
+            return await super().run(member, grading)
 
     run = Setup(tmp_path, Dying(steps=lambda member: 10_000 if member.draw.order > 2 else 1), batch=1, staleness=8)
     async with run.serving():
@@ -339,10 +403,10 @@ async def test_whatever_fails_starts_equal_ends_and_no_group_is_taken_twice(
         return ENGINE_500 if draw < 0.2 else {} if draw < 0.25 else scored(float(chance.random() < 0.5))
 
     class Dying(FakeEpisodes):
-        async def run(self, member):
+        async def run(self, member, grading):
             if chance.random() < 0.1:
                 raise RuntimeError("silent death")
-            return await super().run(member)
+            return await super().run(member, grading)
 
     episodes = Dying(facts, steps=lambda member: chance.randrange(5))
     run = Setup(tmp_path_factory.mktemp("run"), episodes, group_size=size, slots=slots, staleness=staleness, max_lag=2)
@@ -361,9 +425,9 @@ async def test_whatever_fails_starts_equal_ends_and_no_group_is_taken_twice(
 
 async def test_an_episode_that_answers_a_cancel_with_a_record_is_not_run_again(tmp_path: Path) -> None:
     class Stubborn(FakeEpisodes):
-        async def run(self, member):
+        async def run(self, member, grading):
             try:
-                return await super().run(member)
+                return await super().run(member, grading)
             except asyncio.CancelledError:
                 asyncio.current_task().uncancel()
                 return make_record(member, {"phase": "agent", "ended_by": "cancel"})
@@ -383,10 +447,10 @@ async def test_an_episode_that_never_ends_is_ended_and_its_place_tried_again(
     monkeypatch.setattr(places, "_HANG_GRACE_S", 0.02)
 
     class Hanging(FakeEpisodes):
-        async def run(self, member):
+        async def run(self, member, grading):
             if member.attempt == 0 and member.index == 1:
                 await asyncio.Event().wait()
-            return await super().run(member)
+            return await super().run(member, grading)
 
     run = Setup(tmp_path, Hanging(), batch=1, staleness=0)
     async with run.serving():

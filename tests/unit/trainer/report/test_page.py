@@ -23,8 +23,8 @@ from trainer.run_dir import RunDir
 @pytest.fixture
 async def finished(tmp_path: Path) -> Path:
     class Talking(FakeEpisodes):
-        async def run(self, member):
-            record = await super().run(member)
+        async def run(self, member, grading):
+            record = await super().run(member, grading)
             return record.model_copy(update={"turns": (Turn(reply="<b>rm & run</b>", observation="ok"),)})
 
     def facts(member):

@@ -50,7 +50,7 @@ async def dispatched(groups: list[TraceGroup], setup: AsyncSetup, folder: Path) 
     version = 0
     numbers = itertools.count()
 
-    async def run(member: Member):
+    async def run(member: Member, _grading):
         born = version
         await asyncio.sleep(groups[member.draw.order].durations_s[member.index])
         return make_record(member, scored(float(member.index % 2)), version=born)
