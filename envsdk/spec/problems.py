@@ -19,14 +19,12 @@ from envsdk.suggest import did_you_mean
 
 _SHOWN = 80
 _CODES = {
-    "extra_forbidden": "unknown_field",
     "missing": "missing_field",
     "literal_error": "bad_value",
     "string_pattern_mismatch": "bad_value",
     "value_error": "bad_value",
     "finite_number": "out_of_range",
 }
-
 _ELSEWHERE = {"tags": "tags are the `keywords` of [task]"}
 """Where a field belongs that is often written into a table of ours."""
 
@@ -81,21 +79,29 @@ def from_validation(
 
 
 def _from_detail(detail: Any, file: str, prefix: Sequence[str | int], model: type[BaseModel] | None) -> Problem:
-    kind = str(detail["type"])
-    code = _CODES.get(kind) or ("wrong_type" if kind.endswith(("_type", "_parsing")) else "out_of_range")
+    kind, field = str(detail["type"]), dotted((*prefix, *detail["loc"]))
     value = shown(detail["input"])
+    if kind == "extra_forbidden":
+        return _unknown(detail["loc"], model, file=file, field=field, value=value)
+    code = _CODES.get(kind) or ("wrong_type" if kind.endswith(("_type", "_parsing")) else "out_of_range")
     hint = ""
     if kind == "literal_error" and isinstance(detail["input"], str):
         hint = did_you_mean(detail["input"], _quoted(str(detail["ctx"]["expected"])), cutoff=0.5)
     message = str(detail["msg"]).removeprefix("Value error, ")
     message = message[:1].lower() + message[1:] + ("" if code == "missing_field" else f", found {value!r}")
-    if code == "unknown_field":
-        word, *_ = reversed(detail["loc"])
-        known = frozenset() if model is None else fields_at(model, detail["loc"][:-1])
-        message = f"unknown field {word!r}"
-        hint = _ELSEWHERE.get(str(word)) or did_you_mean(str(word), known) or f"known are {', '.join(sorted(known))}"
+    return Problem(code=code, message=message, file=file, field=field, value=value, hint=hint)
+
+
+def _unknown(
+    place: Sequence[str | int], model: type[BaseModel] | None, *, file: str, field: str, value: str
+) -> Problem:
+    *table, word = place
+    known = frozenset() if model is None else fields_at(model, table)
+    hint = _ELSEWHERE.get(str(word)) or did_you_mean(str(word), known)
+    if known and not hint:
+        hint = f"known are {', '.join(sorted(known))}"
     return Problem(
-        code=code, message=message, file=file, field=dotted((*prefix, *detail["loc"])), value=value, hint=hint
+        code="unknown_field", message=f"unknown field {word!r}", file=file, field=field, value=value, hint=hint
     )
 
 
