@@ -102,7 +102,8 @@ class RunDir:
         try:
             facts = json.loads((path / RUN).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            raise UsageError("no run in this directory", code="no_run", where=str(path)) from None
+            hint = "give the folder of one run, such as runs/train"
+            raise UsageError("no run in this directory", code="no_run", where=str(path), hint=hint) from None
         except ValueError as error:  # also of bytes that are no UTF-8
             facts = error
         if not isinstance(facts, dict) or not isinstance(facts.get("status"), str):

@@ -102,7 +102,8 @@ def _checked(columns: Mapping[str, str]) -> dict[str, str]:
 def _task(row: Mapping[str, Any], columns: Mapping[str, str], dest: Path, slug: str, grader: str) -> Task:
     for key in ("instruction", "answer"):
         if columns[key] not in row or row[columns[key]] in (None, ""):
-            hint = did_you_mean(columns[key], row) or f"columns are {', '.join(map(str, row))}"
+            known = did_you_mean(columns[key], row) or f"columns are {', '.join(map(str, row))}"
+            hint = "fill it in, or leave the row out" if columns[key] in row else known
             raise UsageError(f"no value in column {columns[key]!r}", code="missing_column", where=slug, hint=hint)
     answer = str(row[columns["answer"]])
     if grader != "exact" and GRADERS[grader](_reply(answer, grader), answer) != "correct":

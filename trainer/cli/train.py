@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -68,9 +69,14 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
             raise
         again = shlex.join(["envsdk", "train", "--runs", str(runs), "--name", name, "--resume"])
         raise Interruption("interrupted; what ended is kept", hint=again, where=str(path)) from None
-    text = f"{result['steps']} steps, reward {result['reward_first']} -> {result['reward_last']}: {result['run_dir']}"
-    emit(success(**result), as_json=as_json, text=text)
+    emit(success(**result), as_json=as_json, text=closing(result))
     typer.echo(f"read it: envsdk report {path}; measure it: envsdk eval --set NAME@REV --model {path}/model", err=True)
+
+
+def closing(result: Mapping[str, Any]) -> str:
+    """A finished run in one line; the rewards are those of launched episodes, as each step's line shows them."""
+    first, last = ("-" if one is None else f"{one:.3f}" for one in (result["reward_first"], result["reward_last"]))
+    return f"{result['steps']} steps, mean reward of launched episodes {first} -> {last}: {result['run_dir']}"
 
 
 async def _train(config: TrainConfig, path: Path, *, resume: bool) -> dict[str, Any]:

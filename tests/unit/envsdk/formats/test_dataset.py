@@ -37,6 +37,13 @@ def test_every_row_is_a_task_or_a_rejection(tmp_path: Path) -> None:
     ]
 
 
+def test_an_empty_value_is_not_taken_for_a_mistyped_column(tmp_path: Path) -> None:
+    result = bring(tmp_path, "instruction,answer\n,b\na,b\n", ".csv")
+    assert "fill it in" in result.rejected[0].why
+    mistyped = bring(tmp_path, "instruction,answer\na,b\n", ".csv", answer="anwser")
+    assert "did you mean 'answer'?" in mistyped.rejected[0].why
+
+
 @pytest.mark.parametrize(
     ("suffix", "text"),
     [

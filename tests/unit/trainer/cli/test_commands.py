@@ -11,6 +11,7 @@ import pytest
 from envsdk.cli.app import run
 from tests.fakes.learner import fake_run
 from trainer.claim import claimed
+from trainer.cli.train import closing
 from trainer.config import TrainConfig
 from trainer.loop import run_steps
 from trainer.run_dir import RunDir
@@ -34,6 +35,12 @@ def test_a_dry_run_shows_every_setting_with_its_origin_and_starts_nothing(capsys
     assert shown["settings"]["learner"]["lr"] == 2e-5
     assert shown["origins"]["steps"] == "flag"
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_finished_run_is_told_in_rounded_numbers_that_name_what_they_are_of() -> None:
+    result = {"steps": 2, "reward_first": 0.6, "reward_last": 23 / 28, "run_dir": "runs/first"}
+    assert closing(result) == "2 steps, mean reward of launched episodes 0.600 -> 0.821: runs/first"
+    assert "- -> -" in closing({**result, "reward_first": None, "reward_last": None})
 
 
 @pytest.mark.parametrize(
