@@ -64,7 +64,7 @@ def refit(session: Session) -> Refit:
     """
     table = _table(session)
     if len(table.lineages) <= LEAST_MODELS:
-        why = f"{len(table.lineages)} policies were measured; a prior needs {LEAST_MODELS} others"
+        why = f"policies measured: {len(table.lineages)}; priors of tasks need at least {LEAST_MODELS + 1}"
         return Refit(None, len(table.lineages), len(table.items), 0, None, why)
     whole = fit_rasch(table.responses)
     position = session.scalar(select(func.max(Outcome.id))) or 0
