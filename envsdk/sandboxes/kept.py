@@ -216,7 +216,7 @@ class KeptSandbox(ABC):
 
     async def make_room(self) -> None:
         """Count against the disk limit from here on: what runs next does not pay for what was written before."""
-        self.disk_limit_mib += await self.written_mib() or 0.0
+        self.disk_limit_mib = bounds(self.spec.limits).disk_mib + (await self.written_mib() or 0.0)
 
     async def close(self) -> None:
         if self._closed:

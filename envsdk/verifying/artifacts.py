@@ -14,6 +14,7 @@ from pathlib import Path
 
 from envsdk.errors import SandboxError
 from envsdk.sandboxes.base import Sandbox
+from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.verifying.verdict import Artifacts
 
 CAP_BYTES = 256 << 20
@@ -28,6 +29,8 @@ async def capture(sandbox: Sandbox, paths: Iterable[str], root: Path) -> Artifac
         SandboxError: the sandbox does not answer.
     """
     captured, missing, dropped = [], [], []
+    if isinstance(sandbox, KeptSandbox):
+        await sandbox.make_room()  # else the end of an over-full box's processes could be that of the copying
     for path in dict.fromkeys(paths):
         target = root / path.strip("/")
         try:
