@@ -27,6 +27,7 @@ import time
 import traceback
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,7 @@ def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector
     """Fork a child for one request; its clock starts here."""
     result_in, result_out = os.pipe()
     output_in, output_out = os.pipe()
-    others_now = PROCESSES.count()
+    others_now = processes(int(time.monotonic() / COUNTED_S))
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -203,22 +204,10 @@ def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector
     return child
 
 
-class Processes:
-    """How many processes there are, counted anew after `COUNTED_S`: each run would pay for the count."""
-
-    def __init__(self) -> None:
-        self._number, self._until = 0, 0.0
-
-    def count(self) -> int:
-        """Those that can be seen now, or a moment ago."""
-        now = time.monotonic()
-        if now >= self._until:
-            self._number = sum(name.isdigit() for name in os.listdir("/proc"))  # noqa: PTH208 - no Path for each
-            self._until = now + COUNTED_S
-        return self._number
-
-
-PROCESSES = Processes()
+@lru_cache(maxsize=1)
+def processes(moment: int) -> int:  # noqa: ARG001 - the key
+    """How many processes there are, counted once for each moment: every run would pay for the count."""
+    return sum(name.isdigit() for name in os.listdir("/proc"))  # noqa: PTH208 - no Path for each
 
 
 def bound(request: dict[str, Any], others_now: int) -> None:
