@@ -133,6 +133,8 @@ class CheckItem(pytest.Item):
             pytest.skip(result.why)
         if result.outcome == "fail" or (result.outcome == "error" and session.strict):
             raise CheckFailedError(result)
+        if session.is_first_word_of_bad_build(self.source.slug, result):
+            raise CheckFailedError(result)
         if result.outcome == "error":
             pytest.skip(f"undecided: {result.why}")
 

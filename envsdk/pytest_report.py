@@ -24,13 +24,16 @@ Said = Sequence[Mapping[str, object]]
 
 
 def summarise(reporter: pytest.TerminalReporter, said: Said) -> None:
-    """One line a task."""
+    """One line a task, and below it why checks could not decide: each reason once, since pytest shows no skip's."""
     reporter.section("verifiers", sep="-")
     for slug, results in sorted(_by_slug(said).items()):
         verdict = verdict_of(results)
         bad = [result.check for result in results if result.outcome in {"fail", "error"}]
         passed = sum(result.outcome == "pass" for result in results)
         reporter.line(f"{MARKS[verdict]} {slug}  {passed} passed" + (f"; {', '.join(bad)}" if bad else ""))
+        for why in dict.fromkeys(result.why for result in results if result.outcome == "error"):
+            alike = [result.check for result in results if result.outcome == "error" and result.why == why]
+            reporter.line(f"    {MARKS['error']} {', '.join(alike)}: {' '.join(why.split())}")
 
 
 def write(path: Path, said: Said) -> None:

@@ -30,6 +30,8 @@ from envsdk.spec.model import Task
 from envsdk.verifying.verdict import Verdict
 
 T = TypeVar("T")
+_OWN_FAULTS = frozenset({"build_failed", "dockerfile_invalid"})
+"""Codes of a build that failed by the task's own Dockerfile, and would anywhere."""
 
 
 class CheckSession:
@@ -46,6 +48,7 @@ class CheckSession:
         self._stages: tuple[str, Stages] | None = None
         self._set = contextlib.AsyncExitStack()
         self._shared = Shared()
+        self._bad_builds: set[str] = set()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of a coroutine, on this session's loop."""
@@ -65,6 +68,14 @@ class CheckSession:
         result = self.run(ask_task(check, stages))
         known = {f"{step}_{name}" if step else name: v for step, s in stages.items() for name, v in s.known().items()}
         return task, result, known
+
+    def is_first_word_of_bad_build(self, slug: str, result: CheckResult) -> bool:
+        """The result is undecided since the task's own Dockerfile does not build, and none of this task said so yet."""
+        codes = {value for name, value in result.evidence.items() if name == "code" or name.endswith(": code")}
+        if result.outcome != "error" or not codes & _OWN_FAULTS or slug in self._bad_builds:
+            return False
+        self._bad_builds.add(slug)
+        return True
 
     def provider_for(self, task: Task) -> SandboxProvider | None:
         """The back end, opened once, where the task needs one. Raises `PrerequisiteError`."""

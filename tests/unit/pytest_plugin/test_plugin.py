@@ -184,6 +184,50 @@ def test_without_a_sandbox_checks_are_skipped_loudly_and_fail_where_strict(
     strict.assert_outcomes(failed=1)
 
 
+NO_IMAGE = """
+import envsdk.pytest_session as s
+from envsdk.errors import SandboxError
+
+
+class Imageless:
+    name = "imageless"
+
+    async def ensure_image(self, environment, image, **rest):
+        raise SandboxError("the Dockerfile does not build: no such\\n  package", code=CODE, hint="read the log")
+
+    async def close(self):
+        pass
+
+s.open_provider = lambda name=None: Imageless()
+"""
+
+
+@pytest.mark.parametrize("code", ["build_failed", "dockerfile_invalid"])
+def test_a_dockerfile_that_does_not_build_fails_once_a_task_and_the_summary_says_why_once(
+    project: pytest.Pytester, code: str
+) -> None:
+    project.makepyfile(first_tasks=NEEDS_BOX)
+    project.makeconftest(f"CODE = {code!r}\n{NO_IMAGE}")
+    result = project.runpytest_inprocess("--task-checks", "oracle,noop,repeat", "-q")
+    result.assert_outcomes(failed=1, skipped=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["[?] boxed[[]oracle[]]: the Dockerfile does not build: no such"])
+    summary = result.outlines[result.outlines.index("? boxed  0 passed; oracle, noop, repeat") :]
+    assert summary[1] == "    ? oracle, noop, repeat: the Dockerfile does not build: no such package (read the log)"
+    assert sum("package" in line for line in summary) == 1
+
+
+@pytest.mark.parametrize("code", ["image_not_found", "build_timeout", "sandbox_lost", "dockerfile_unsupported"])
+def test_an_image_that_is_missing_for_the_machines_sake_is_undecided_and_said(
+    project: pytest.Pytester, code: str
+) -> None:
+    project.makepyfile(first_tasks=NEEDS_BOX)
+    project.makeconftest(f"CODE = {code!r}\n{NO_IMAGE}")
+    result = project.runpytest_inprocess("--task-checks", "oracle,noop", "-q")
+    result.assert_outcomes(skipped=2)
+    result.stdout.fnmatch_lines(["    [?] oracle, noop: the Dockerfile does not build*"])
+
+
 def test_ordinary_tests_can_ask_a_verifier(project: pytest.Pytester) -> None:
     project.makepyfile(
         test_mine="""
