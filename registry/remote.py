@@ -147,6 +147,7 @@ class RemoteRegistry:
                 verified="checked"
                 if known[item.task_digest, item.verifier_digest].status != "draft"
                 else item.verified,
+                known_as=item.known_as,
             )
             for item in pushed
         ]

@@ -40,13 +40,17 @@ _TAG = 128
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """A task that is in the registry now. ``new``: it was not before. ``verified`` as `registry.db.items.Item`."""
+    """A task that is in the registry now. ``new``: it was not before. ``verified`` as `registry.db.items.Item`.
+
+    ``known_as``: the name under which the registry has this very task and verifier, where that is another one.
+    """
 
     slug: str
     task_digest: str
     verifier_digest: str
     new: bool
     verified: str
+    known_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +233,14 @@ def _insert(session: Session, stored: _Stored, reports: Sequence[CheckReport]) -
                 created_at=time.time(),
             )
         )
-    item.package = task.digests.package
+    known_as = "" if item.slug == task.slug else item.slug
+    # The directory of a task that was proven stays: a copy under another name may lack what proves it, the solution.
+    if not known_as or item.verified != "checked":
+        item.package = task.digests.package
     session.flush()
     _add_reports(session, item.id, reports)
     session.refresh(item)
-    return Pushed(task.slug, *pair, new=new, verified=item.verified)
+    return Pushed(task.slug, *pair, new=new, verified=item.verified, known_as=known_as)
 
 
 def _new_item(session: Session, task: Task) -> Item:

@@ -15,6 +15,7 @@ from registry.cli.options import RegistryOption, plain
 if TYPE_CHECKING:
     from envsdk.checks.report import CheckReport
     from envsdk.spec.model import Task
+    from registry.tasks import Pushed
 
 _STANDING = {
     "checked": "checked",
@@ -22,7 +23,7 @@ _STANDING = {
     "partial": "draft: not every check was answered",
     "none": "draft: not checked",
 }
-"""What is said of a pushed task, by what its newest report comes to."""
+"""What is said of a pushed task, by what its reports come to."""
 
 
 def push(
@@ -48,7 +49,7 @@ def push(
         with open_registry(registry) as opened:
             result = opened.push(loaded.tasks, reports)
     rejected = [Rejected(item.path, item.code, item.why) for item in loaded.rejected] + list(result.rejected)
-    lines = [f"{_mark(item.verified)} {item.slug} {_STANDING[item.verified]}" for item in result.pushed]
+    lines = [_line(item) for item in result.pushed]
     lines += [f"✘ {item.which} {item.code}: {item.why}" for item in rejected]
     drafts = {item.verified for item in result.pushed} - {"checked"}
     if drafts:
@@ -60,8 +61,10 @@ def push(
     finish(errors, as_json=as_json, text=text, pushed=plain(result.pushed), rejected=plain(rejected))
 
 
-def _mark(verified: str) -> str:
-    return "✔" if verified == "checked" else "·"
+def _line(item: Pushed) -> str:
+    mark = "✔" if item.verified == "checked" else "·"
+    same = f"is the same task and verifier as {item.known_as}, its name there: " if item.known_as else ""
+    return f"{mark} {item.slug} {same}{_STANDING[item.verified]}"
 
 
 def _kept_report(task: Task) -> CheckReport | None:

@@ -2,7 +2,8 @@
 
 ``broken``: the oracle fails, or three verifier-caused errors in a row with no graded outcome between; it stays,
 since a repaired verifier is another item. ``flaky``: repeated runs of the verifier disagreed in the newest report
-that decided it.
+that decided it. ``verified`` follows the newest report, but an incomplete one, which only says that not everything was
+asked, never takes the place of a complete one that passed.
 """
 
 from __future__ import annotations
@@ -47,4 +48,5 @@ def after_report(flags: Flags, event: ReportEvent) -> tuple[Flags, list[str]]:
     if event.repeat in {"pass", "fail"} and flaky != (event.repeat == "fail"):
         flaky = event.repeat == "fail"
         reasons.append("repeat_failed" if flaky else "repeat_passed")
-    return replace(flags, verified=event.verified, broken=broken, flaky=flaky), reasons
+    verified = flags.verified if (flags.verified, event.verified) == ("checked", "partial") else event.verified
+    return replace(flags, verified=verified, broken=broken, flaky=flaky), reasons

@@ -82,6 +82,14 @@ def test_push_tells_a_draft_nobody_checked_from_one_that_failed(run, tmp_path, m
     assert run("push", str(declared)) == (0, "· say-it draft: a check failed\n")
 
 
+def test_push_names_the_task_that_a_copy_is(run, make_task):
+    good, copy = make_task("good"), make_task("copy", instruction="Do good.\n")
+    assert run("push", str(good.root), str(copy.root)) == (
+        0,
+        "· good draft: not checked\n· copy is the same task and verifier as good, its name there: draft: not checked\n",
+    )
+
+
 DECLARED = """
 from envsdk import Draw, task, verifier
 

@@ -75,6 +75,19 @@ def test_a_newer_report_takes_the_place_of_an_older_but_does_not_mend():
     assert after_report(broken, report(oracle="pass"))[0] == Flags(verified="checked", broken=True)
 
 
+def test_an_incomplete_report_displaces_no_complete_passing_one_but_a_failing_one_does():
+    checked, _ = after_report(Flags(), report(oracle="pass"))
+    for incomplete in (report(complete=False), report("error"), report("incomplete", complete=False)):
+        assert after_report(checked, incomplete)[0].verified == "checked"
+    assert after_report(checked, report("fail", noop="fail"))[0].verified == "failed"
+
+
+def test_a_complete_passing_report_wins_over_any_before_it():
+    for before in (report(complete=False), report("fail", noop="fail")):
+        flags, _ = after_report(Flags(), before)
+        assert after_report(flags, report(oracle="pass"))[0].verified == "checked"
+
+
 def test_flaky_follows_the_newest_report_that_decided_it():
     flaky, _ = after_report(Flags(), report("fail", repeat="fail"))
     assert flaky.flaky

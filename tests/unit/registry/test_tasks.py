@@ -65,6 +65,46 @@ def test_pushing_again_changes_nothing(registry, make_task, make_report):
     assert registry.query("tag:shell").total == 1
 
 
+@pytest.fixture
+def twins(make_task):
+    """A task with its solution, and the same under another name without it: equal digests of task and verifier."""
+    root = make_task("good").root
+    (root / "solution").mkdir()
+    (root / "solution" / "solve.sh").write_text("#!/bin/sh\ntrue\n")
+    good, bare = load_task(root), make_task("copy", instruction="Do good.\n")
+    assert (good.digests.task, good.digests.verifier) == (bare.digests.task, bare.digests.verifier)
+    return good, bare
+
+
+def test_a_copy_under_another_name_is_said_to_be_the_same_task(registry, twins):
+    pushed = registry.push(twins).pushed
+    assert [(one.slug, one.new, one.known_as) for one in pushed] == [("good", True, ""), ("copy", False, "good")]
+
+
+def test_an_incomplete_report_of_a_copy_leaves_the_proven_task_and_its_directory(
+    registry, twins, make_report, tmp_path
+):
+    good, bare = twins
+    registry.push([good], [make_report(good)])
+    registry.push([bare], [make_report(bare, complete=False)])
+    assert statuses(registry) == {"good": "checked"}
+    fetched = registry.fetch(good.digests.task, good.digests.verifier, tmp_path / "out")
+    assert fetched.digests.package == good.digests.package
+
+
+def test_a_complete_report_wins_over_an_incomplete_one_that_was_made_later(registry, make_task, make_report):
+    task = make_task("a")
+    older, newer = (make_report(task, complete=whole).model_copy(update={"checked_at": at}) for whole, at in AGES)
+    registry.push([task], [newer])
+    assert statuses(registry) == {"a": "draft"}
+    registry.push([task], [older])
+    assert statuses(registry) == {"a": "checked"}
+
+
+AGES = ((True, 1.0), (False, 2.0))
+"""Whether a report is complete, and when it was made."""
+
+
 def test_a_report_of_unknown_digests_is_rejected(registry, make_task, make_report):
     result = registry.push([], [make_report(make_task("a"))])
     assert [r.code for r in result.rejected] == ["unknown_digest"]
