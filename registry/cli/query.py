@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, emit
 from registry.cli.options import RegistryOption, plain, rate, table
+
+if TYPE_CHECKING:
+    from registry.query.page import QueryItem
 
 
 def query(
@@ -34,10 +37,16 @@ def query(
             typer.echo(error.pointer(q), err=True)
             raise
     rows = [
-        (item.slug, item.family, item.status, rate(item.p, item.low, item.high, item.n), item.task_digest[:12])
+        (item.slug, item.family, item.status, rate(item.p, item.low, item.high, item.n), *_digests(item))
         for item in found.items
     ]
     count = f"more than {len(found.items)}" if found.total is None else str(found.total)
     typer.echo(f"{count} found" + (f"; the next page: --next {found.next}" if found.next else ""), err=True)
     envelope = success(items=plain(found.items), next=found.next, total=found.total, more=found.more)
-    emit(envelope, as_json=as_json, text=table(rows, head=("slug", "family", "status", "pass rate", "digest")))
+    head = ("slug", "family", "status", "pass rate", "task", "verifier")
+    emit(envelope, as_json=as_json, text=table(rows, head=head))
+
+
+def _digests(item: QueryItem) -> tuple[str, str]:
+    """Versions of a task that was changed and pushed again bear one name; these tell them apart."""
+    return item.task_digest[:12], item.verifier_digest[:12]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -40,12 +41,28 @@ def _text(item: dict[str, Any]) -> str:
         for row in item["estimates"]
     ]
     changes = [
-        (row["policy"], f"{row['before']} -> {row['after']}", row["reason"], str(row["position"]))
+        (row["policy"], f"{row['before']} -> {row['after']}", row["reason"], _when(row["position"]))
         for row in item["changes"]
     ]
     parts = [
-        "\n".join(head),
+        "\n".join(head + _unmet(item["reports"])),
         table(estimates, head=("policy", "status", "pass rate")),
-        table(changes, head=("policy", "change", "because", "outcome")),
+        table(changes, head=("policy", "change", "because", "when")),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _unmet(reports: Sequence[dict[str, Any]]) -> list[str]:
+    """What the newest report has against the task: the checks that failed or could not be decided."""
+    checks = reports[0]["checks"] if reports else ()
+    said = {"fail": "failed", "error": "undecided"}
+    return [
+        f"{said[check['outcome']]} {check['check']}" + (f": {check['why']}" if check["why"] else "")
+        for check in checks
+        if check["outcome"] in said
+    ]
+
+
+def _when(position: int) -> str:
+    """Where a change stands among the outcomes of the whole registry."""
+    return f"after outcome {position}" if position else "before any outcome"

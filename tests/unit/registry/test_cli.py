@@ -118,6 +118,14 @@ def test_query_prints_items_with_their_estimates(run, filled):
     assert answer["items"][0]["status"] == "learnable"
 
 
+def test_query_tells_versions_of_a_task_apart(run, url, make_task):
+    versions = [make_task("twice", verifier=number) for number in "10"]
+    with LocalRegistry(url) as registry:
+        registry.push(versions)
+    _, out = run("query", "")
+    assert all(f"{one.digests.task[:12]}  {one.digests.verifier[:12]}" in out for one in versions)
+
+
 def test_a_query_that_finds_nothing_is_good(run, filled):
     assert run("query", "tag:none", "--json")[0] == 0
 
@@ -132,6 +140,16 @@ def test_show_knows_slugs_and_digests(run, filled):
     assert run("show", "good", "--json")[1]["items"] == run("show", filled.digests.task[:12], "--json")[1]["items"]
     assert "learnable" in run("show", "good")[1]
     assert run("show", "nobody", "--json")[0] == 2
+
+
+def test_show_names_the_checks_that_failed_and_says_when_a_state_changed(run, url, make_task, make_report):
+    task = make_task("fooled")
+    with LocalRegistry(url) as registry:
+        registry.push([task], [make_report(task, repeat="fail", load="error")])
+    _, out = run("show", "fooled")
+    assert {"failed repeat", "undecided load"} <= set(out.splitlines())
+    assert "before any outcome" in out
+    assert "noop" not in out
 
 
 def test_pin_writes_a_lock_and_diff_tells_revisions_apart(run, filled, url, tmp_path, make_report, make_task):
