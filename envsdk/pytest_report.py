@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 from envsdk.checks.engine import verdict_of
-from envsdk.checks.render import MARKS
+from envsdk.checks.render import MARKS, standing
 from envsdk.checks.report import CheckResult
 
 _LONGEST = 400
@@ -27,10 +27,11 @@ def summarise(reporter: pytest.TerminalReporter, said: Said) -> None:
     """One line a task, and below it why checks could not decide: each reason once, since pytest shows no skip's."""
     reporter.section("verifiers", sep="-")
     for slug, results in sorted(_by_slug(said).items()):
-        verdict = verdict_of(results)
+        told, lacks = standing(verdict_of(results), results)
         bad = [result.check for result in results if result.outcome in {"fail", "error"}]
         passed = sum(result.outcome == "pass" for result in results)
-        reporter.line(f"{MARKS[verdict]} {slug}  {passed} passed" + (f"; {', '.join(bad)}" if bad else ""))
+        rest = f"; {', '.join(bad)}" if bad else f"; incomplete: {lacks}" if lacks else ""
+        reporter.line(f"{MARKS[told]} {slug}  {passed} passed{rest}")
         for why in dict.fromkeys(result.why for result in results if result.outcome == "error"):
             alike = [result.check for result in results if result.outcome == "error" and result.why == why]
             reporter.line(f"    {MARKS['error']} {', '.join(alike)}: {' '.join(why.split())}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from envsdk.checks.evidence import Part, parts
-from envsdk.checks.render import MARKS
+from envsdk.checks.render import MARKS, standing
 from envsdk.checks.report import CheckReport, CheckResult
 
 _STYLE = """
@@ -31,7 +31,7 @@ _LINES = 30
 def page(reports: Iterable[CheckReport]) -> str:
     """The document."""
     found = list(reports)
-    good = sum(report.verdict == "pass" for report in found)
+    good = sum(standing(report.verdict, report.checks)[0] == "pass" for report in found)
     body = "\n".join(_task(report) for report in found)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Checks: {good} of {len(found)} pass</title>
@@ -46,8 +46,9 @@ def _task(report: CheckReport) -> str:
     rows = "\n".join(map(_check, report.checks))
     digests = f"task {report.task_digest[:16]} · verifier {report.verifier_digest[:16]}"
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("check", "outcome", "finding", "seconds"))
-    title = f"{MARKS[report.verdict]} {escape(report.slug)}: {report.verdict}"
-    return f"""<section><h2 class="{report.verdict}">{title}</h2>
+    told, lacks = standing(report.verdict, report.checks)
+    title = f"{MARKS[told]} {escape(report.slug)}: {told}{f': {escape(lacks)}' if lacks else ''}"
+    return f"""<section><h2 class="{told}">{title}</h2>
 <p><code>{digests}</code> {escape(report.sandbox)}</p>
 <table><thead><tr>{heads}</tr></thead><tbody>
 {rows}

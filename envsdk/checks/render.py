@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from envsdk.checks.evidence import Part, parts
-from envsdk.checks.report import CheckReport, CheckResult
+from envsdk.checks.report import CheckReport, CheckResult, Verdict
 
-MARKS = {"pass": "✔", "fail": "✘", "error": "?", "skipped": "·", "incomplete": "?"}
+MARKS = {"pass": "✔", "fail": "✘", "error": "?", "skipped": "·", "incomplete": "○"}
 _EVIDENCE_LINES = 16
 _LEAST_LINES = 4
 
@@ -18,14 +18,28 @@ def rerun_line(where: str, check: str) -> str:
     return f"envsdk check {shlex.quote(where)} --checks {check} --fresh"
 
 
+def standing(verdict: Verdict, results: Iterable[CheckResult]) -> tuple[Verdict, str]:
+    """The verdict as people are told it, and why it is incomplete.
+
+    What passed as far as it was asked, but has a question that could not be, is no pass: the registry keeps its task a
+    draft (``CheckReport.complete``). A question that does not apply, or that nobody asked for, lacks nothing.
+    """
+    lacking = (result for result in results if not result.evidence.get("assessed", True))
+    reasons = dict.fromkeys(result.why.removeprefix("the task has ") for result in lacking)
+    if verdict in {"fail", "error"} or (verdict == "pass" and not reasons):
+        return verdict, ""
+    return "incomplete", ", ".join(reasons)
+
+
 def summary_line(report: CheckReport) -> str:
     """One task in one line."""
+    told, lacks = standing(report.verdict, report.checks)
     counts = {
         name: sum(result.outcome == name for result in report.checks) for name in ("pass", "fail", "error", "skipped")
     }
     words = {"pass": "passed", "fail": "failed", "error": "undecided", "skipped": "skipped"}
     said = ", ".join(f"{count} {words[name]}" for name, count in counts.items() if count)
-    return f"{MARKS[report.verdict]} {report.slug}  {report.verdict}: {said}"
+    return f"{MARKS[told]} {report.slug}  {told}: {lacks}{'; ' if lacks else ''}{said}"
 
 
 def lines(report: CheckReport, where: str, *, every_check: bool) -> Iterator[str]:

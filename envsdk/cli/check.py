@@ -40,6 +40,8 @@ def check(
 ) -> None:
     """Check tasks. Exit 0: all pass; 1: a check fails or a task is invalid; 4: something could not be decided.
 
+    A task without an oracle is told as incomplete, and exits 0 where all passes that could be asked; --strict: 1.
+
     Examples: envsdk check my-task; envsdk check tasks --checks oracle,noop; envsdk check my-task --html report.html
     """
     from envsdk.checks.gather import gather
@@ -113,9 +115,10 @@ def _write(reports: list[CheckReport], junit: Path | None, html: Path | None) ->
 
 
 def _closing(reports: list[CheckReport], rejected: tuple[Rejected, ...]) -> str:
-    counts = {
-        name: sum(report.verdict == name for report in reports) for name in ("pass", "fail", "error", "incomplete")
-    }
+    from envsdk.checks.render import standing
+
+    told = [standing(report.verdict, report.checks)[0] for report in reports]
+    counts = {name: told.count(name) for name in ("pass", "fail", "error", "incomplete")}
     said = [f"{count} {word}" for word, count in counts.items() if count or word in {"pass", "fail"}]
     return ", ".join(said + ([f"{len(rejected)} invalid"] if rejected else []))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+import pytest
+
 from envsdk.checks.junit import junit
 from envsdk.checks.page import page
 from envsdk.checks.render import details, evidence_lines, lines, rerun_line, summary_line
@@ -35,6 +37,29 @@ def test_a_task_is_one_line_with_its_counts() -> None:
     assert (
         summary_line(report(GOOD, BAD, UNKNOWN, ASIDE)) == "✘ my task  fail: 1 passed, 1 failed, 1 undecided, 1 skipped"
     )
+
+
+LACKING = ASIDE.model_copy(update={"why": "the task has no oracle", "evidence": {"assessed": False}})
+
+
+def test_what_could_not_be_asked_makes_a_pass_incomplete_and_says_why_once() -> None:
+    lacking = [LACKING.model_copy(update={"check": name}) for name in ("mutants", "repeat")]
+    assert summary_line(report(GOOD, *lacking, verdict="pass")) == (
+        "○ my task  incomplete: no oracle; 1 passed, 2 skipped"
+    )
+    assert summary_line(report(*lacking, verdict="incomplete")) == "○ my task  incomplete: no oracle; 2 skipped"
+    shown = page([report(GOOD, *lacking, verdict="pass")])
+    assert "0 of 1 tasks pass their checks" in shown
+    assert '<h2 class="incomplete">○ my task: incomplete: no oracle</h2>' in shown
+
+
+def test_what_does_not_apply_takes_nothing_from_a_pass() -> None:
+    assert summary_line(report(GOOD, ASIDE, verdict="pass")) == "✔ my task  pass: 1 passed, 1 skipped"
+
+
+@pytest.mark.parametrize(("verdict", "mark"), [("fail", "✘"), ("error", "?")])
+def test_what_was_found_goes_before_what_could_not_be_asked(verdict: str, mark: str) -> None:
+    assert summary_line(report(GOOD, LACKING, verdict=verdict)).startswith(f"{mark} my task  {verdict}: 1 passed")
 
 
 def test_what_passed_is_shown_only_where_asked_for() -> None:

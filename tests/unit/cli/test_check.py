@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -50,6 +51,19 @@ def test_a_good_task_exits_0_and_shows_every_check(good: str, capsys: pytest.Cap
     assert "✔ good  pass" in out
     assert "✔ oracle" in out
     assert out.endswith("1 pass, 0 fail\n")
+
+
+def test_a_task_without_an_oracle_is_told_as_incomplete_and_exits_0_but_1_where_strict(
+    good: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(Path(good) / "solution")
+    check([good], checks="oracle,noop,repeat")
+    out = capsys.readouterr().out
+    assert out.startswith("○ good  incomplete: no oracle; 1 passed, 2 skipped\n")
+    assert out.endswith("0 pass, 0 fail, 1 incomplete\n")
+    with pytest.raises(typer.Exit) as ended:
+        check([good], checks="oracle,noop,repeat", strict=True)
+    assert ended.value.exit_code == 1
 
 
 def test_a_bad_verifier_exits_1_with_evidence_fix_and_rerun_line(lax: str, capsys: pytest.CaptureFixture[str]) -> None:

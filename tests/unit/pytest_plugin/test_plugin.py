@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from xml.etree import ElementTree as ET
 
 import pytest
+
+from envsdk.authoring.scaffold import scaffold
 
 pytest_plugins = ["pytester"]
 
@@ -100,6 +103,13 @@ def test_a_good_task_passes_and_a_bad_one_fails_with_evidence_fix_and_rerun_line
     assert not any("runtest" in line for line in result.outlines), "frames of the framework are hidden"
 
 
+def test_the_summary_names_a_task_without_an_oracle_as_incomplete(project: pytest.Pytester) -> None:
+    scaffold(project.path / "first", kind="text")
+    shutil.rmtree(project.path / "first" / "solution")
+    result = project.runpytest_inprocess("--task-checks", "oracle,noop", "first")
+    result.stdout.fnmatch_lines(["○ first  1 passed; incomplete: no oracle"])
+
+
 def test_markers_and_keywords_select(project: pytest.Pytester) -> None:
     some = project.runpytest_inprocess(
         "--collect-only", "-q", "-m", "task_check and not sandbox", "-k", "noop", "--strict-markers"
@@ -122,8 +132,6 @@ def test_every_option_has_its_twin_in_the_ini_file(project: pytest.Pytester) -> 
 
 def test_a_task_directory_is_collected_and_an_invalid_one_says_all_that_is_wrong(project: pytest.Pytester) -> None:
     project.path.joinpath("first_tasks.py").unlink()
-    from envsdk.authoring.scaffold import scaffold
-
     scaffold(project.path / "first", kind="text")
     broken = project.path / "broken"
     broken.mkdir()
