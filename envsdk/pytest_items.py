@@ -13,13 +13,12 @@ import pytest
 from envsdk.authoring.declare import Declaration
 from envsdk.authoring.families import Family
 from envsdk.authoring.write import write_task
-from envsdk.checks.catalogue import choose
 from envsdk.checks.check import Check
 from envsdk.checks.gather import SEEDS
 from envsdk.checks.render import MARKS, evidence_lines
 from envsdk.checks.report import CheckResult
 from envsdk.errors import EnvsdkError, PrerequisiteError, SpecError
-from envsdk.pytest_session import sandbox_name, session_of
+from envsdk.pytest_session import asked_checks, sandbox_name, session_of
 from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
 
@@ -167,10 +166,7 @@ class CheckItem(pytest.Item):
 
 
 def _items(parent: pytest.Collector, source: TaskSource, *, needs_box: bool) -> Iterator[CheckItem]:
-    config = parent.config
-    asked = config.getoption("--task-checks")
-    names = asked.split(",") if asked else config.getini("envsdk_checks")
-    for check in choose([name.strip() for name in names] if names else None):
+    for check in asked_checks(parent.config):
         yield CheckItem.from_parent(
             parent, name=f"{source.slug}[{check.id}]", source=source, check=check, needs_box=needs_box
         )

@@ -56,12 +56,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the markers, and on the controller who hears the results."""
+    """Register the markers, refuse wrong names, and on the controller register who hears the results."""
     if config.inipath is None:
         # In a folder that has no settings, as a first task's, pytest-asyncio warns on five lines that one is not set.
         warnings.filterwarnings("ignore", 'The configuration option "asyncio_default_fixture_loop_scope" is unset')
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    named = ("--task-checks", "--task-sandbox"), ("envsdk_checks", "envsdk_sandbox")
+    if any(map(config.getoption, named[0])) or any(map(config.getini, named[1])):
+        from envsdk.pytest_session import refuse_wrong_names
+
+        refuse_wrong_names(config)
     if not hasattr(config, "workerinput"):
         path = config.getoption("--envsdk-report") or config.getini("envsdk_report")
         config.pluginmanager.register(Results(path), "envsdk-results")

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from envsdk.checks.catalogue import choose
 from envsdk.checks.check import Check
 from envsdk.checks.engine import ask_task
 from envsdk.checks.report import CheckResult
@@ -22,8 +23,10 @@ from envsdk.checks.scene import Scene
 from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Stage
 from envsdk.checks.steps import Stages, set_stages
+from envsdk.errors import UsageError
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider
+from envsdk.sandboxes.choose import wanted
 from envsdk.sandboxes.memory import MemorySandbox, Replies
 from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
@@ -39,7 +42,7 @@ class CheckSession:
 
     def __init__(self, config: pytest.Config) -> None:
         self.strict = bool(config.getoption("--envsdk-strict") or config.getini("envsdk_strict"))
-        self._sandbox = sandbox_name(config) or None
+        self._sandbox = wanted(sandbox_name(config))
         self._repeats = config.getoption("--task-repeat") or int(config.getini("envsdk_repeat"))
         self._runner = asyncio.Runner()
         self._folder = Path(tempfile.mkdtemp(prefix="envsdk-pytest-"))
@@ -106,9 +109,26 @@ class CheckSession:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def sandbox_name(config: pytest.Config) -> str:
-    """The back end that was asked for; empty for the first that works."""
-    return str(config.getoption("--task-sandbox") or config.getini("envsdk_sandbox") or "")
+def sandbox_name(config: pytest.Config) -> str | None:
+    """The back end that was asked for by an option; `None` for the setting's, or the first that works."""
+    return config.getoption("--task-sandbox") or config.getini("envsdk_sandbox") or None
+
+
+def asked_checks(config: pytest.Config) -> tuple[Check, ...]:
+    """The checks that were asked for, all by default. Raises `UsageError` (``unknown_check``)."""
+    asked = config.getoption("--task-checks")
+    names = asked.split(",") if asked else config.getini("envsdk_checks")
+    return choose([name.strip() for name in names] if names else None)
+
+
+def refuse_wrong_names(config: pytest.Config) -> None:
+    """Raise `pytest.UsageError` for a check or a sandbox that no option can mean."""
+    try:
+        asked_checks(config)
+        if sandbox_name(config):
+            wanted(sandbox_name(config))
+    except UsageError as error:
+        raise pytest.UsageError(str(error)) from error
 
 
 _KEY = pytest.StashKey[CheckSession]()

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from envsdk.cli.envelope import BAD, UNDECIDED, failure, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.cli.progress import counted, stderr_console
 from envsdk.errors import EnvsdkError, FaultyError
 from envsdk.files.replace import write_whole
@@ -30,7 +30,7 @@ def check(
     ],
     *,
     checks: Annotated[str | None, typer.Option(metavar="A,B", help="Only these checks.")] = None,
-    sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; else the first that works.")] = None,
+    sandbox: SandboxOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="What cannot be decided counts as a failure.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ask again even where nothing changed.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every check of every task.")] = False,

@@ -10,6 +10,18 @@ import typer
 from envsdk.cli.envelope import failure, render, success
 from envsdk.errors import EnvsdkError
 
+
+def _known(name: str | None) -> str | None:
+    """The name, where such a back end is installed, and the setting's too. Raises `UsageError`."""
+    from envsdk.sandboxes.choose import wanted
+
+    wanted(name)
+    return name
+
+
+SandboxOption = Annotated[
+    str | None, typer.Option(callback=_known, help="docker or bubblewrap; else the first that works.")
+]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envsdk.cli.envelope import UNDECIDED, failure, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.errors import EnvsdkError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def run(
     policy: Annotated[str, typer.Option(help="oracle, noop, vllm:MODEL or openai:URL#MODEL.")] = "oracle",
     n: Annotated[int, typer.Option("-n", min=1, help="Episodes.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Append the episodes to this JSONL file.")] = None,
-    sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; else the first that works.")] = None,
+    sandbox: SandboxOption = None,
     seed: Annotated[int | None, typer.Option(help="Of the sampling; episode i takes SEED + i.")] = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from envsdk.cli.envelope import UNDECIDED, failure, success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.cli.run import states_folder
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def score(
     *,
     verifier: Annotated[Path, typer.Option(help="The task directory with the changed verifier.")],
     states: Annotated[Path | None, typer.Option(help="The folder of end states; else EPISODES.jsonl.states.")] = None,
-    sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; else the first that works.")] = None,
+    sandbox: SandboxOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Score stored episodes of a task again: verdicts that change, and what that does to its difficulty by policy.

@@ -8,6 +8,7 @@ from typing import Any
 from envsdk.config import setting
 from envsdk.errors import PrerequisiteError, UsageError
 from envsdk.sandboxes.base import SandboxProvider
+from envsdk.suggest import did_you_mean
 
 GROUP = "envsdk.sandboxes"
 PREFERENCE = ("docker", "bubblewrap")
@@ -18,6 +19,25 @@ def provider_names() -> list[str]:
     return sorted(entry.name for entry in entry_points(group=GROUP))
 
 
+def wanted(name: str | None) -> str | None:
+    """The back end that was asked for, by name or by the setting ``sandbox``; `None` for the first that works.
+
+    Opens nothing: a wrong name is refused even where no sandbox comes to be needed. Raises `UsageError`
+    (``unknown_sandbox``) for a name nobody registered.
+    """
+    where = "" if name else setting("sandbox").origin
+    name = name or setting("sandbox").value or None
+    known = provider_names()
+    if name is not None and name not in known:
+        raise UsageError(
+            f"no sandbox back end is called {name!r}",
+            code="unknown_sandbox",
+            hint=did_you_mean(name, known) or f"one of: {', '.join(known)}",
+            where=where,
+        )
+    return name
+
+
 def open_provider(name: str | None = None, **options: Any) -> SandboxProvider:
     """A sandbox back end by name, the one that the setting ``sandbox`` names, or the first of `PREFERENCE` that works.
 
@@ -25,14 +45,8 @@ def open_provider(name: str | None = None, **options: Any) -> SandboxProvider:
     or with no name any (``no_sandbox``), cannot run here. Options are the provider's own.
     """
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
-    name = name or setting("sandbox").value or None
+    name = wanted(name)
     if name is not None:
-        if name not in entries:
-            raise UsageError(
-                f"no sandbox back end is called {name!r}",
-                code="unknown_sandbox",
-                hint=f"one of: {', '.join(sorted(entries))}",
-            )
         return _opened(entries[name].load(), name, options)
     refusals = []
     for candidate in PREFERENCE:

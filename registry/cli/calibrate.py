@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envsdk.cli.envelope import success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.errors import EnvsdkError, Interruption
 from registry.cli.options import RegistryOption, empty_query, plain, rate, table
 
@@ -29,7 +29,7 @@ def calibrate(
     *,
     policy: Annotated[str, typer.Option(help="vllm:MODEL or openai:URL#MODEL.")],
     concurrency: Annotated[int, typer.Option(min=1, help="Episodes at a time.")] = 32,
-    sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; else the first that works.")] = None,
+    sandbox: SandboxOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; run nothing.")] = False,
     registry: RegistryOption = None,
     as_json: JsonFlag = False,

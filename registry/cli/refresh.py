@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from envsdk.cli.envelope import success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.errors import UsageError
 from registry.cli.options import RegistryOption, open_local
 
@@ -28,7 +28,7 @@ def refresh(
     policy: Annotated[str, typer.Option(help="Measure replacements with it: vllm:MODEL or openai:URL#MODEL.")] = "",
     publish: Annotated[int | None, typer.Option(metavar="PROPOSAL", help="Publish this proposal.")] = None,
     dismiss: Annotated[int | None, typer.Option(metavar="PROPOSAL", help="Close this proposal.")] = None,
-    sandbox: Annotated[str | None, typer.Option(help="docker or bubblewrap; else the first that works.")] = None,
+    sandbox: SandboxOption = None,
     registry: RegistryOption = None,
     as_json: JsonFlag = False,
 ) -> None:

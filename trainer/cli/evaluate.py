@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from envsdk.cli.options import JsonFlag, finish
+from envsdk.cli.options import JsonFlag, SandboxOption, finish
 from envsdk.episode.record import EpisodeRecord
 from envsdk.errors import EnvsdkError, UsageError
 from envsdk.files.jsonl import append_row
@@ -28,7 +28,7 @@ def evaluate(  # noqa: PLR0917 - typer reads options from the signature
     temperature: Annotated[float, typer.Option(help="Of the sampling; the training's is 1.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Of the sampling.")] = 0,
     concurrency: Annotated[int, typer.Option(help="Episodes at once.")] = 64,
-    sandbox: Annotated[str, typer.Option(help="docker or bubblewrap; empty for whichever works.")] = "",
+    sandbox: SandboxOption = None,
     registry: Annotated[str, typer.Option(help="A database or server URL.")] = "",
     out: Annotated[Path | None, typer.Option(help="Write every episode here, as JSONL.")] = None,
     as_json: JsonFlag = False,
@@ -78,7 +78,7 @@ async def _evaluate(
     temperature: float,
     seed: int,
     concurrency: int,
-    sandbox: str,
+    sandbox: str | None,
     registry: str,
     out: Path | None,
 ) -> tuple[str, Evaluation, int | None]:
@@ -105,7 +105,7 @@ async def _evaluate(
         seen = None if known is None else sum(task.digests.task in known for task in tasks)
         if seen != 0:
             say(_warning(seen, len(tasks)))
-        provider = open_provider(sandbox or None)
+        provider = open_provider(sandbox)
         policy = open_policy(model, temperature=temperature, max_concurrent=concurrency)
         done: list[EpisodeRecord] = []
 

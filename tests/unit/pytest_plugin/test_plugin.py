@@ -110,6 +110,34 @@ def test_the_summary_names_a_task_without_an_oracle_as_incomplete(project: pytes
     result.stdout.fnmatch_lines(["○ first  1 passed; incomplete: no oracle"])
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "setting", "hint"),
+    [
+        ("--task-checks", "oracle,nop", "envsdk_checks", "did you mean 'noop'"),
+        ("--task-sandbox", "dokcer", "envsdk_sandbox", "did you mean 'docker'"),
+    ],
+)
+def test_a_wrong_name_is_a_usage_error_on_the_command_line_and_in_the_ini_file(
+    project: pytest.Pytester, option: str, value: str, setting: str, hint: str
+) -> None:
+    given = project.runpytest_subprocess(option, value)
+    project.makeini(f"[pytest]\n{setting} = {value.replace(',', ' ')}\n")
+    for result in (given, project.runpytest_subprocess()):
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"ERROR: no *{hint}*"])
+        assert "Traceback" not in result.stderr.str() + result.stdout.str()
+
+
+def test_a_wrong_sandbox_of_the_environment_fails_checks_that_need_none_too_and_no_other_test(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENVSDK_SANDBOX", "dokcer")
+    project.makepyfile(test_mine="def test_mine():\n    pass\n")
+    result = project.runpytest_inprocess("--task-checks", "noop", "-k", "say-hello or mine")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(["ENVSDK_SANDBOX: no sandbox back end is called 'dokcer' (did you mean 'docker'[?])"])
+
+
 def test_markers_and_keywords_select(project: pytest.Pytester) -> None:
     some = project.runpytest_inprocess(
         "--collect-only", "-q", "-m", "task_check and not sandbox", "-k", "noop", "--strict-markers"

@@ -54,6 +54,24 @@ def test_an_unknown_name_is_refused_with_those_there_are(installed: dict[str, ty
     assert "bubblewrap, docker, remote" in caught.value.hint
 
 
+def test_a_wrong_name_is_refused_where_nothing_is_opened_and_the_near_one_named(installed: dict[str, type]) -> None:
+    installed.update(dict.fromkeys(installed, Refuses))  # nothing is opened
+    with pytest.raises(UsageError) as caught:
+        choose.wanted("dokcer")
+    assert caught.value.hint == "did you mean 'docker'?"
+    assert choose.wanted("docker") == "docker"
+
+
+def test_a_wrong_name_of_the_setting_is_refused_with_its_place(
+    installed: dict[str, type], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENVSDK_SANDBOX", "foo")
+    with pytest.raises(UsageError) as caught:
+        choose.wanted(None)
+    assert (caught.value.code, caught.value.where) == ("unknown_sandbox", "ENVSDK_SANDBOX")
+    assert choose.wanted("docker") == "docker", "a name goes before the setting"
+
+
 def test_without_a_name_the_setting_names_it(installed: dict[str, type], monkeypatch: pytest.MonkeyPatch) -> None:
     installed["docker"] = Refuses
     monkeypatch.setenv("ENVSDK_SANDBOX", "docker")
