@@ -19,6 +19,7 @@ from envsdk.episode.run import run_episode
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.model import Task
+from envsdk.waiting import told
 from registry.client import open_registry
 from trainer import checkpoint, task_set
 from trainer.activity import Activity
@@ -45,7 +46,6 @@ from trainer.recovery import LoopState, beginning, recover
 from trainer.run_dir import TASKS, RunDir
 from trainer.sampler import Sampler
 from trainer.uploader import Uploader
-from trainer.waiting import told
 from trainer.weights import WeightPublisher
 
 Say = Callable[[str], None]

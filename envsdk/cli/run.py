@@ -90,8 +90,13 @@ async def _run(
 
 async def _warm_up(policy: Policy) -> None:
     """Start the engine before the first episode: an episode's clock is not for waiting until it is up."""
-    print(f"starting {policy.id.model}", file=sys.stderr)
-    await (await policy.begin(session_id="warm-up")).close()
+    from envsdk.waiting import told
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    say(f"starting {policy.id.model}")
+    await (await told(policy.begin(session_id="warm-up"), say, lambda: "still starting")).close()
 
 
 def states_folder(episodes: Path) -> Path:

@@ -85,13 +85,20 @@ async def _run(
     registry: RegistryClient, q: str, policy: str, concurrency: int, sandbox: str | None
 ) -> tuple[Campaign | None, bool]:
     """What came of it, and whether it was interrupted."""
+    from envsdk.waiting import told
     from registry.calibration.job import calibrate_query
 
     latest: list[Campaign] = []
 
+    def say(text: str) -> None:
+        typer.echo(text, err=True)
+
+    def standing() -> str:
+        return _line(latest[-1]) if latest else "still starting: no four episodes of a task have ended"
+
     with tempfile.TemporaryDirectory(prefix="envsdk-calibrate-") as folder:
         try:
-            campaign = await calibrate_query(
+            work = calibrate_query(
                 registry,
                 q,
                 policy=policy,
@@ -99,8 +106,9 @@ async def _run(
                 sandbox=sandbox,
                 concurrency=concurrency,
                 heard=teller(latest.append),
-                warn=lambda text: typer.echo(text, err=True),
+                warn=say,
             )
+            campaign = await told(work, say, standing)
         except asyncio.CancelledError:
             current = asyncio.current_task()
             if current is not None:

@@ -88,13 +88,13 @@ async def _evaluate(
     from envsdk.episode.run import run_episode
     from envsdk.sandboxes import open_provider
     from envsdk.spec.model import Task
+    from envsdk.waiting import told
     from registry.client import open_registry
     from trainer import task_set as sets
     from trainer.engines.policy import open_policy
     from trainer.evaluate import evaluate as run_evaluation
     from trainer.model_folder import seen_in_training
     from trainer.models import resolve_model
-    from trainer.waiting import told
 
     say = Lines()
     with tempfile.TemporaryDirectory(prefix="envsdk-eval-") as folder, open_registry(registry or None) as client:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,12 @@ from typing import Any
 import pytest
 
 from envsdk.cli.app import run
+from envsdk.episode.record import PolicyId
+from envsdk.errors import EngineError
 from envsdk.files.jsonl import read_rows
+from envsdk.policy import Session
 from envsdk.spec.load import load_task
+from envsdk.waiting import told
 from tests.fakes.http_chat import chat_server, said
 
 TOML = """schema_version = "1.4"
@@ -108,6 +113,37 @@ def test_an_episode_that_could_not_be_graded_is_exit_4_with_its_cause(
     assert envelope["errors"][0]["code"] == "verifier_crash"
     assert "odd" in envelope["errors"][0]["message"]
     assert envelope["episodes"][0]["outcome"]["reward"] is None
+
+
+class SlowToStart:
+    """A policy whose engine comes up, and fails, only once someone was told that it is still starting."""
+
+    id = PolicyId(model="slow")
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+        self.heard = ""
+
+    async def begin(self, *, session_id: str, group_id: str = "", seed: int | None = None) -> Session:
+        async with asyncio.timeout(30):
+            while "still starting" not in self.heard:
+                self.heard += self.capsys.readouterr().err
+                await asyncio.sleep(0.001)
+        raise EngineError("no engine", code="engine_start")
+
+    async def close(self) -> None:
+        return None
+
+
+def test_a_slow_start_of_the_engine_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = SlowToStart(capsys)
+    monkeypatch.setattr("envsdk.policies.find.open_policy", lambda _: policy)
+    monkeypatch.setitem(told.__kwdefaults__, "every_s", 0.001)
+    status, envelope = call(capsys, "run", str(task_in(tmp_path)), "--policy", "vllm:slow")
+    assert (status, envelope["errors"][0]["code"]) == (4, "engine_start")
+    assert policy.heard.startswith("starting slow\nstill starting\n")
 
 
 def test_an_unknown_policy_is_a_usage_error_with_a_suggestion(

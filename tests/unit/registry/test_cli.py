@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 
 from envsdk.cli.app import main
+from envsdk.waiting import told
 from registry.local import LocalRegistry
 from tests.fakes.http_chat import chat_server, said
 
@@ -279,6 +280,18 @@ def test_a_calibration_measures_and_says_what_it_spent_and_saved(run, url, make_
         ("b", "saturated", 12),
     ]
     assert (answer["episodes"], answer["fixed"], answer["saved"], answer["left_out"]) == (24, 64, 40, 1)
+
+
+def test_a_calibration_says_how_it_stands_while_it_waits(url, make_text_task, make_report, monkeypatch, capsys):
+    task = make_text_task("a")
+    with LocalRegistry(url) as registry:
+        registry.push([task], [make_report(task)])
+    monkeypatch.setitem(told.__kwdefaults__, "every_s", 0.001)
+    with chat_server(said("yes")) as server:
+        monkeypatch.setattr(sys, "argv", ["envsdk", "registry", "calibrate", "", "--policy", f"openai:{server.url}#t"])
+        with pytest.raises(SystemExit):
+            main()
+    assert "still starting: no four episodes of a task have ended\n" in capsys.readouterr().err
 
 
 def test_a_calibration_without_one_grade_is_no_success(run, url, make_text_task, make_report):

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from trainer.waiting import told
+from envsdk.waiting import told
 
 
 def test_a_wait_says_how_it_stands_until_its_result() -> None:
