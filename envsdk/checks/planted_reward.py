@@ -37,7 +37,9 @@ async def _examine(stage: Stage) -> Finding:
         return undecided(f"could not verify: {verdict.code}", **shown(verdict))
     if is_full(verdict, spec):
         return fails("a reward that was there before the script started counted", **shown(verdict))
-    return passes(said(verdict))
+    # Refused is right too: what the verifier wrote contradicts what it left lying beside it.
+    end = said(verdict) if verdict.reward is not None else f"refused as {verdict.code or verdict.status}"
+    return passes(f"the planted reward did not count: {end}")
 
 
 CHECK = Check(
