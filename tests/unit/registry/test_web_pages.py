@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 
 from envsdk.episode.record import TokenTrace, VersionSpan
+from envsdk.spec.model import Budget
 from registry import web
 from registry.local import LocalRegistry
 from registry.revisions import delete_revision
@@ -547,3 +548,13 @@ def test_no_list_reads_every_item_or_outcome(sqlite_registry, make_task, make_re
             assert not [step for step in steps if step.split()[:2] in (["SCAN", "item"], ["SCAN", "outcome"])], (
                 statement
             )
+
+
+def test_a_protocol_of_one_reply_is_told_no_number_of_turns(registry: LocalRegistry, make_task, make_text_task) -> None:
+    registry.push([make_text_task("asked"), make_task("shelled"), make_task("brief", budget=Budget(turns=1))])
+    with TestClient(create_app(registry)) as client:
+        said = {
+            slug: re.search(r"<dt>Protocol</dt><dd>(.*?)</dd>", client.get(f"/tasks/{slug}").text)[1]
+            for slug in ("asked", "shelled", "brief")
+        }
+    assert said == {"asked": "answer, one reply", "shelled": "shell, at most 16 turns", "brief": "shell, one turn"}
