@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,28 +24,30 @@ if TYPE_CHECKING:
 def score(
     episodes: Annotated[Path, typer.Argument(metavar="EPISODES.jsonl", help="Episodes of envsdk run --out.")],
     *,
-    verifier: Annotated[Path, typer.Option(help="The task directory with the changed verifier.")],
+    verifier: Annotated[str, typer.Option(help="The task with the changed verifier: a directory, or FILE.py::NAME.")],
     states: Annotated[Path | None, typer.Option(help="The folder of end states; else EPISODES.jsonl.states.")] = None,
     sandbox: SandboxOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Score stored episodes of a task again: verdicts that change, and what that does to its difficulty by policy.
 
-    Episodes of other tasks are left out and counted; no stored episode is changed.
+    Episodes of other tasks are left out and counted; exit 2 where all are. No stored episode is changed.
 
     Example: envsdk score episodes.jsonl --verifier my-task-with-a-fixed-verifier
     """
-    from envsdk.files.jsonl import read_rows
-    from envsdk.spec.load import load_task
+    from envsdk.authoring.find import one_task
 
-    task = load_task(verifier)
-    rows = read_rows(episodes).rows
-    results, errors = asyncio.run(_score(task, rows, states or states_folder(episodes), sandbox))
+    with tempfile.TemporaryDirectory(prefix="envsdk-score-") as folder:
+        task = one_task(verifier, Path(folder))
+        rows = _rows_of(task, episodes)
+        kept = _kept(states or states_folder(episodes))
+        results, errors = asyncio.run(_score(task, rows, kept, sandbox))
     changed = [result.change for result in results if result.change]
     listed = [result.as_json() for result in results]
     others = len(rows) - len(results) - len(errors)
     moved = _difficulty(results)
     lines = [f"{policy}: {before} -> {after}" for policy, before, after in moved]
+    lines += ["difficulty is the log odds of failing: 0 where half pass, below it where more do"] if moved else []
     text = "\n".join([*(str(one["diff"]) for one in changed), *lines, _summary(results, errors, others)])
     result = {
         "episodes": listed,
@@ -58,6 +61,39 @@ def score(
     emit(failure(*errors, **result) if errors else success(**result), as_json=as_json, text=text)
     if errors:
         raise typer.Exit(UNDECIDED)
+
+
+def _rows_of(task: Task, episodes: Path) -> list[dict[str, Any]]:
+    """Every row of the file.
+
+    Raises:
+        UsageError: there is no such file (``no_episodes``), or none in it is of ``task`` (``other_task``).
+    """
+    from envsdk.errors import UsageError
+    from envsdk.files.jsonl import read_rows
+
+    if not episodes.is_file():
+        hint = "envsdk run TASK --policy POLICY --out FILE.jsonl writes one"
+        raise UsageError("there is no file of episodes", code="no_episodes", where=str(episodes), hint=hint)
+    rows = read_rows(episodes).rows
+    if not any(row.get("task_digest") == task.digests.task for row in rows):
+        slugs = ", ".join(sorted({str(row.get("slug", "")) for row in rows})[:5])
+        raise UsageError(
+            f"none of {len(rows)} episodes is of {task.slug} as it stands (task {task.digests.task[:12]})",
+            code="other_task",
+            where=str(episodes),
+            hint=f"they are of: {slugs or 'no task'}; with another instruction or environment it is another task",
+        )
+    return rows
+
+
+def _kept(states: Path) -> Path:
+    from envsdk.errors import UsageError
+
+    if not states.is_dir():
+        hint = "run with --out keeps it as EPISODES.jsonl.states; --states says where it lies now"
+        raise UsageError("there is no folder of end states", code="no_states", where=str(states), hint=hint)
+    return states
 
 
 async def _score(

@@ -175,17 +175,57 @@ def test_scoring_again_shows_what_a_changed_verifier_changes(
 def test_scoring_without_end_states_names_each_episode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     task, out = task_in(tmp_path / "a"), tmp_path / "e.jsonl"
     call(capsys, "run", str(task), "--out", str(out))
+    (tmp_path / "none").mkdir()
     status, envelope = call(capsys, "score", str(out), "--verifier", str(task), "--states", str(tmp_path / "none"))
     assert (status, envelope["errors"][0]["code"], envelope["episodes"]) == (4, "no_end_state", [])
 
 
 def test_episodes_of_other_tasks_are_counted_and_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "e.jsonl"
+    other = task_in(tmp_path / "b")
+    (other / "instruction.md").write_text("What is 2+4?\n")
+    for task in (task_in(tmp_path / "a"), other):
+        call(capsys, "run", str(task), "--out", str(out))
+    status, envelope = call(capsys, "score", str(out), "--verifier", str(other))
+    assert (status, len(envelope["episodes"]), envelope["other_tasks"]) == (0, 1, 1)
+
+
+def test_a_verifier_of_another_task_answers_nothing_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "e.jsonl"
     call(capsys, "run", str(task_in(tmp_path / "a")), "--out", str(out))
     other = task_in(tmp_path / "b")
     (other / "instruction.md").write_text("What is 2+4?\n")
     status, envelope = call(capsys, "score", str(out), "--verifier", str(other))
-    assert (status, envelope["episodes"], envelope["other_tasks"]) == (0, [], 1)
+    assert (status, envelope["errors"][0]["code"]) == (2, "other_task")
+    assert "they are of: five" in envelope["errors"][0]["hint"]
+
+
+def test_scoring_what_is_not_there_is_usage_and_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task, out = task_in(tmp_path / "a"), tmp_path / "e.jsonl"
+    status, envelope = call(capsys, "score", str(out), "--verifier", str(task))
+    assert (status, envelope["errors"][0]["code"], envelope["errors"][0]["where"]) == (2, "no_episodes", str(out))
+    call(capsys, "run", str(task), "--out", str(out))
+    nope = str(tmp_path / "nope")
+    status, envelope = call(capsys, "score", str(out), "--verifier", str(task), "--states", nope)
+    assert (status, envelope["errors"][0]["code"], envelope["errors"][0]["where"]) == (2, "no_states", nope)
+
+
+def test_scoring_takes_a_task_of_a_python_file_and_explains_its_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "again.py", tmp_path / "e.jsonl"
+    source.write_text(
+        "from envsdk import Draw, task, verifier\n"
+        "@verifier\ndef right(answer: str) -> float:\n    return float(answer == '1')\n"
+        "@task(verifier=right)\ndef two() -> Draw:\n    return Draw(instruction='One?', oracle='1', wrong=['2'])\n"
+    )
+    call(capsys, "run", f"{source}::two", "--out", str(out))
+    assert run(["score", str(out), "--verifier", f"{source}::two"]) == 0
+    told_ = capsys.readouterr().out
+    assert "0 of 1 verdicts changed" in told_
+    assert "difficulty is the log odds of failing" in told_
 
 
 def test_reclassifying_a_run_names_what_differs_and_changes_no_file(
