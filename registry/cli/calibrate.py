@@ -48,21 +48,33 @@ def calibrate(
             typer.echo(f"left out: {item.slug} ({'broken' if item.broken else item.status})", err=True)
         if not items:
             raise empty_query(q)
-        typer.echo(_estimate(len(items)), err=True)
+        estimate = _estimate(len(items))
+        typer.echo(_estimated(estimate), err=True)
         campaign: Campaign | None = None
         interrupted = False
         if not dry_run:
             campaign, interrupted = asyncio.run(_run(opened, q, policy, concurrency, sandbox))
             _refit(opened)
-    _report(campaign or Campaign(tasks=len(items)), left_out=len(left_out), interrupted=interrupted, as_json=as_json)
+    _report(
+        campaign or Campaign(tasks=len(items)),
+        estimate=estimate,
+        left_out=len(left_out),
+        interrupted=interrupted,
+        as_json=as_json,
+    )
 
 
-def _estimate(tasks: int) -> str:
+def _estimate(tasks: int) -> dict[str, int]:
+    """What measuring so many tasks takes: their number, and episodes at least, at most and on public benchmarks."""
     from registry.saturation.screening import AT_MOST, STEP
 
+    return {"tasks": tasks, "at_least": tasks * STEP, "at_most": tasks * AT_MOST, "about": tasks * 15}
+
+
+def _estimated(estimate: dict[str, int]) -> str:
     return (
-        f"{tasks} tasks: from {tasks * STEP} to {tasks * AT_MOST} episodes, about {tasks * 15} on public benchmarks "
-        f"(a fixed number would take {tasks * AT_MOST})"
+        f"{estimate['tasks']} tasks: from {estimate['at_least']} to {estimate['at_most']} episodes, "
+        f"about {estimate['about']} on public benchmarks (a fixed number would take {estimate['at_most']})"
     )
 
 
@@ -137,7 +149,7 @@ def _line(campaign: Campaign) -> str:
     return f"{at.done} of {at.tasks} tasks, {at.episodes} episodes{lost}, {at.elapsed_s:.0f} s{left}"
 
 
-def _report(campaign: Campaign, *, left_out: int, interrupted: bool, as_json: bool) -> None:
+def _report(campaign: Campaign, *, estimate: dict[str, int], left_out: int, interrupted: bool, as_json: bool) -> None:
     done = sorted(campaign.measured, key=lambda item: (item.slug, item.task_digest))
     saved = campaign.fixed - campaign.episodes
     keys = {
@@ -148,6 +160,7 @@ def _report(campaign: Campaign, *, left_out: int, interrupted: bool, as_json: bo
         "saved": saved,
         "generated_tokens": campaign.generated_tokens,
         "seconds": campaign.progress().elapsed_s if done else 0.0,
+        "estimate": estimate,
         "left_out": left_out,
         "interrupted": interrupted,
     }

@@ -260,6 +260,7 @@ def test_fit_says_abilities_and_over_dispersion_beside_the_difficulties(run, tmp
 def test_a_calibration_that_is_only_planned_runs_nothing(run, filled):
     code, answer = run("calibrate", "status:learnable", "--policy", "vllm:none", "--dry-run", "--json")
     assert (code, answer["episodes"], answer["measured"]) == (0, 0, [])
+    assert answer["estimate"] == {"tasks": 1, "at_least": 4, "at_most": 32, "about": 15}
 
 
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
