@@ -77,17 +77,26 @@ def import_dataset(
         hint = did_you_mean(grader, known) or f"one of {', '.join(known)}"
         raise UsageError(f"no grader {grader!r} of an answer", code="no_grader", hint=hint)
     result = ImportResult()
+    first_line = 2 if source.suffix == ".csv" else 1  # below the header
+    lacking = {mapped["instruction"], mapped["answer"]}
+    columns_there: list[str] = []
     for number, row in enumerate(walk(read_rows(source))):
-        path = f"{source}:{number + 1}"
+        path = f"{source}:{number + first_line}"
         if isinstance(row, UsageError):
             result.rejected.append(Rejected(path=path, code=row.code, why=row.message))
             continue
+        lacking -= row.keys()
+        columns_there = list(map(str, row))
         slug = (
             slug_of(str(row[mapped["slug"]]))
             if mapped["slug"] in row
             else f"{name or slug_of(source.stem)}-{number + 1}"
         )
         result.add(path, lambda row=row, slug=slug: _task(row, mapped, dest, slug, grader))  # type: ignore[misc]
+    if lacking and columns_there:  # said once, not of each row
+        column = min(lacking)
+        hint = did_you_mean(column, columns_there) or f"columns are {', '.join(columns_there)}"
+        raise UsageError(f"no row has a column {column!r}", code="missing_column", where=str(source), hint=hint)
     return result
 
 

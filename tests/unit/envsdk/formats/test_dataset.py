@@ -40,8 +40,25 @@ def test_every_row_is_a_task_or_a_rejection(tmp_path: Path) -> None:
 def test_an_empty_value_is_not_taken_for_a_mistyped_column(tmp_path: Path) -> None:
     result = bring(tmp_path, "instruction,answer\n,b\na,b\n", ".csv")
     assert "fill it in" in result.rejected[0].why
-    mistyped = bring(tmp_path, "instruction,answer\na,b\n", ".csv", answer="anwser")
-    assert "did you mean 'answer'?" in mistyped.rejected[0].why
+    assert "columns are" in bring(tmp_path, ROWS_OF_TWO_KINDS).rejected[0].why
+
+
+ROWS_OF_TWO_KINDS = '{"instruction":"a","result":"b"}\n{"instruction":"a","answer":"b"}\n'
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [(".csv", "instruction,answer\na,b\nc,d\n"), (".jsonl", '{"instruction":"a","answer":"b"}\n' * 2)],
+)
+def test_a_column_that_no_row_has_is_said_once(tmp_path: Path, suffix: str, text: str) -> None:
+    with pytest.raises(UsageError, match="no row has a column 'anwser'") as caught:
+        bring(tmp_path, text, suffix, answer="anwser")
+    assert (caught.value.code, caught.value.hint) == ("missing_column", "did you mean 'answer'?")
+
+
+def test_lines_of_a_table_are_counted_with_its_header(tmp_path: Path) -> None:
+    rejected = bring(tmp_path, "instruction,answer\na,b\n,d\n", ".csv").rejected
+    assert [item.path.rpartition(":")[2] for item in rejected] == ["3"]
 
 
 @pytest.mark.parametrize(
