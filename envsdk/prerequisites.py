@@ -38,13 +38,29 @@ class Finding(Frozen):
     fix: str = ""
 
 
-def examine() -> tuple[Finding, ...]:
-    """Every prerequisite, in the order a newcomer would mend them. Takes seconds: a process of its own loads torch."""
-    engine, bubblewrap = docker_engine(), bubblewrap_works()
+def examine(*, begun: Callable[[str], None] = lambda _: None) -> tuple[Finding, ...]:
+    """Every prerequisite, in the order a newcomer would mend them. Takes seconds: a process of its own loads torch.
+
+    ``begun`` is called with what is looked at next, in words.
+    """
+
+    def seen(what: str, probe: Callable[[], Finding]) -> Finding:
+        begun(what)
+        return probe()
+
+    engine, bubblewrap = seen("the Docker engine", docker_engine), seen("bubblewrap", bubblewrap_works)
     sandboxes = [_ok("sandbox", f"{kind.name} can run tasks") for kind in (engine, bubblewrap) if kind.state == "ok"]
     usable = sandboxes[0] if sandboxes else Finding(name="sandbox", state="missing", detail="neither", fix=SETUP)
-    probes: tuple[Callable[[], Finding], ...] = (python, data_folder, disk, generation, models, registry, chromium)
-    return (engine, bubblewrap, usable, *(probe() for probe in probes))
+    probes: dict[str, Callable[[], Finding]] = {
+        "Python": python,
+        "the data folder": data_folder,
+        "the disk": disk,
+        "torch and vllm (imports them: some seconds)": generation,
+        "models": models,
+        "the registry": registry,
+        "Chromium": chromium,
+    }
+    return (engine, bubblewrap, usable, *(seen(what, probe) for what, probe in probes.items()))
 
 
 def _ok(name: str, detail: str) -> Finding:

@@ -93,10 +93,11 @@ async def check_tasks(
     fresh: bool = False,
     at_once: int | None = None,
     heard: Callable[[CheckReport], None] = lambda _: None,
+    heard_check: Heard = lambda _: None,
 ) -> list[CheckReport]:
     """Check many tasks, ``at_once`` (default: one for each core) at a time; reports in the tasks' order.
 
-    ``heard`` is called with each report as it comes; the rest is as for `check_task`.
+    ``heard`` is called with each report as it comes, ``heard_check`` with each result; the rest is as for `check_task`.
     """
     asked = None if checks is None else tuple(checks)
     free = asyncio.Semaphore(at_once or os.cpu_count() or 1)
@@ -104,7 +105,9 @@ async def check_tasks(
 
     async def one(task: Task) -> CheckReport:
         async with free:
-            report = await check_task(task, provider, checks=asked, strict=strict, fresh=fresh, shared=shared)
+            report = await check_task(
+                task, provider, checks=asked, strict=strict, fresh=fresh, heard=heard_check, shared=shared
+            )
         heard(report)
         return report
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +12,12 @@ from rich.console import Console
 
 from envsdk.cli.envelope import BAD, UNDECIDED, failure, success
 from envsdk.cli.options import JsonFlag, SandboxOption, emit
-from envsdk.cli.progress import counted, stderr_console
+from envsdk.cli.progress import counted, stderr_console, waited
 from envsdk.errors import EnvsdkError, FaultyError
 from envsdk.files.replace import write_whole
 
 if TYPE_CHECKING:
-    from envsdk.checks.report import CheckReport
+    from envsdk.checks.report import CheckReport, CheckResult
     from envsdk.spec.load import LoadResult, Rejected
     from envsdk.spec.model import Task
 
@@ -84,15 +83,32 @@ async def _checked(
     boxes = any(task.spec.container is not None for task in tasks)
     provider = open_provider(sandbox) if boxes else None
     try:
-        ended = count(1)
+        answered: list[CheckResult] = []
+        ended: list[CheckReport] = []
+
+        def standing() -> str:
+            if boxes and not answered:
+                return "checking: no answer yet; an image may have to be built first"
+            return f"checking: {len(answered)} checks answered, {len(ended)} of {len(tasks)} tasks done"
+
         with counted(console, "checking", len(tasks)) as done:
 
             def heard(report: CheckReport) -> None:
                 done(report.slug)
+                ended.append(report)
                 if not console.is_terminal and len(tasks) > 1:
-                    console.print(f"{next(ended)} of {len(tasks)}: {summary_line(report)}", markup=False)
+                    console.print(f"{len(ended)} of {len(tasks)}: {summary_line(report)}", markup=False)
 
-            return await check_tasks(tasks, provider, checks=asked, strict=strict, fresh=fresh, heard=heard)
+            work = check_tasks(
+                tasks,
+                provider,
+                checks=asked,
+                strict=strict,
+                fresh=fresh,
+                heard=heard,
+                heard_check=answered.append,
+            )
+            return await waited(console, work, standing)
     finally:
         if provider is not None:
             await provider.close()

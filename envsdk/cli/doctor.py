@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from envsdk.cli.envelope import MISSING, failure, success
 from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.progress import stderr_console
 from envsdk.errors import PrerequisiteError
 from envsdk.home import BASE_IMAGE
 from envsdk.prerequisites import Finding, examine
@@ -27,9 +28,18 @@ def doctor(
     """Check sandboxes, packages, models, disk and registry, and print the fix for what is missing. Exit 0, or 3."""
     from envsdk.sandboxes.checkpoint import not_asked, probe
 
-    console = Console(stderr=True)
-    with console.status("looking at this machine (imports torch and vllm: some seconds)"):
-        findings = (*examine(), probe(BASE_IMAGE) if checkpoints else not_asked())
+    console = stderr_console()
+    with console.status("looking at this machine") as status:
+
+        def begun(what: str) -> None:
+            status.update(f"looking at {what}")
+            if not console.is_terminal:  # where no status is drawn
+                console.print(f"looking at {what}", markup=False)
+
+        findings = examine(begun=begun)
+        if checkpoints:
+            begun("checkpoints")
+        findings += (probe(BASE_IMAGE) if checkpoints else not_asked(),)
     missing = [finding for finding in findings if finding.state == "missing"]
     if as_json:
         errors = [PrerequisiteError(finding.detail, hint=finding.fix, where=finding.name) for finding in missing]

@@ -1,18 +1,20 @@
 """Progress of a command that takes its time, on stderr: a bar on a terminal, and nothing of it in a pipe.
 
 What a piped run shall show, the command prints itself, a plain line for each thing that is done; of thousands, a line
-every two seconds (`walked`).
+every two seconds (`walked`), and of one that takes long, where it stands (`waited`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from envsdk.waiting import EVERY_S, told
 
 T = TypeVar("T")
 _LINE_S = 2.0
@@ -52,3 +54,21 @@ def walked(console: Console, what: str) -> Callable[[Iterable[T]], Iterator[T]]:
                     console.print(f"{what}: {number}{of}", markup=False)
 
     return walk
+
+
+async def waited(console: Console, work: Awaitable[T], standing: Callable[[], str]) -> T:
+    """The result of ``work``; in a pipe a plain line says until then where it stands.
+
+    The first comes after two seconds, the next where ``standing`` says something else, and at least every `EVERY_S`.
+    """
+    if console.is_terminal:
+        return await work
+    last, said_at = "", time.monotonic()
+
+    def say(line: str) -> None:
+        nonlocal last, said_at
+        if line != last or time.monotonic() - said_at >= EVERY_S:
+            last, said_at = line, time.monotonic()
+            console.print(line, markup=False)
+
+    return await told(work, say, standing, every_s=_LINE_S)

@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from envsdk.authoring.scaffold import scaffold
+from envsdk.cli import progress
 from envsdk.cli.check import check
 from envsdk.errors import UsageError
 
@@ -94,6 +95,18 @@ def test_many_tasks_show_only_what_did_not_pass(good: str, lax: str, capsys: pyt
     out = capsys.readouterr().out
     assert "✔ oracle" not in out
     assert out.endswith("1 pass, 1 fail\n")
+
+
+def test_a_pipe_is_told_on_stderr_how_far_a_check_has_come(
+    good: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_LINE_S", 0.001)
+    check([good], checks="oracle,noop,repeat", fresh=True)
+    out, err = capsys.readouterr()
+    said = set(err.splitlines())
+    assert said
+    assert said <= {f"checking: {n} checks answered, 0 of 1 tasks done" for n in range(4)}
+    assert "answered" not in out
 
 
 def test_an_invalid_task_exits_1_and_is_named(tmp_path: Path, good: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,12 @@ OPTIONAL = Finding(name="chromium", state="absent", detail="not installed", fix=
 
 
 def _run(monkeypatch: pytest.MonkeyPatch, *findings: Finding, flags: tuple[str, ...] = ()):
-    monkeypatch.setattr(command, "examine", lambda: findings)
+    def examine(*, begun) -> tuple[Finding, ...]:
+        for finding in findings:
+            begun(finding.name)
+        return findings
+
+    monkeypatch.setattr(command, "examine", examine)
     app = typer.Typer()
     app.command()(command.doctor)
     return CliRunner().invoke(app, list(flags))
@@ -51,3 +56,9 @@ def test_a_long_path_is_shown_whole_however_narrow_the_terminal(monkeypatch: pyt
 def test_the_table_shows_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     result = _run(monkeypatch, GONE)
     assert "run setup" in result.stdout
+
+
+def test_a_pipe_is_told_on_stderr_what_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _run(monkeypatch, GOOD, OPTIONAL)
+    assert result.stderr.splitlines()[:2] == ["looking at python", "looking at chromium"]
+    assert "looking at" not in result.stdout

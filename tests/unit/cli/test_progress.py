@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import Callable, Iterable
 
@@ -9,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from envsdk.cli import progress
-from envsdk.cli.progress import counted, stderr_console, walked
+from envsdk.cli.progress import counted, stderr_console, waited, walked
 
 
 def shown(*, terminal: bool, steps: int) -> str:
@@ -53,6 +54,53 @@ def test_a_short_walk_says_nothing_in_a_pipe_and_draws_a_bar_on_a_terminal() -> 
 def test_a_failure_on_the_way_is_passed_on() -> None:
     with pytest.raises(ValueError, match="broken"), counted(Console(file=io.StringIO()), "checking", 2):
         raise ValueError("broken")
+
+
+async def test_a_wait_in_a_pipe_says_where_it_stands_whenever_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LINE_S", 0.001)
+    out = io.StringIO()
+    ended = asyncio.Event()
+    standings = iter(["0 of 2", "0 of 2", "1 of 2", "1 of 2"])
+
+    def standing() -> str:
+        if (line := next(standings, None)) is None:
+            ended.set()
+        return line or "1 of 2"
+
+    async def work() -> int:
+        await ended.wait()
+        return 7
+
+    assert await waited(Console(file=out), work(), standing) == 7
+    assert out.getvalue().splitlines() == ["0 of 2", "1 of 2"]
+
+
+async def test_a_wait_that_stands_still_is_said_again_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_LINE_S", 0.001)
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    out = io.StringIO()
+    ended = asyncio.Event()
+
+    def standing() -> str:
+        if out.getvalue().count("still") == 2:
+            ended.set()
+        return "still"
+
+    await waited(Console(file=out), ended.wait(), standing)
+    assert set(out.getvalue().splitlines()) == {"still"}
+    assert out.getvalue().count("still") >= 3
+
+
+async def test_a_wait_says_nothing_where_it_is_short_or_a_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> int:
+        await asyncio.sleep(0.01)
+        return 7
+
+    piped, drawn = io.StringIO(), io.StringIO()
+    assert await waited(Console(file=piped), work(), lambda: "asked") == 7
+    monkeypatch.setattr(progress, "_LINE_S", 0.001)
+    assert await waited(Console(file=drawn, force_terminal=True), work(), lambda: "asked") == 7
+    assert piped.getvalue() == drawn.getvalue() == ""
 
 
 def test_people_are_talked_to_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,23 @@ def test_one_working_sandbox_is_enough(
     assert findings["sandbox"].state == expected
 
 
+def test_what_is_looked_at_is_told_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[str] = []
+    seen: dict[str, str] = {}
+    probes = ("docker_engine", "bubblewrap_works", "python", "data_folder", "disk", "generation", "models", "registry")
+    for name in (*probes, "chromium"):
+
+        def probe(name: str = name) -> Finding:
+            seen[name] = begun[-1]
+            return _as_if("ok")
+
+        monkeypatch.setattr(prerequisites, name, probe)
+    prerequisites.examine(begun=begun.append)
+    assert list(seen.values()) == begun
+    assert len(set(begun)) == len(probes) + 1
+    assert "vllm" in seen["generation"]
+
+
 def test_a_client_without_an_engine_is_not_an_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _program(tmp_path / "docker", "echo cannot connect to the Docker daemon >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin")
