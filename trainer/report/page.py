@@ -104,9 +104,19 @@ def _tiles(data: ReportData) -> list[dict[str, str]]:
         (percent(overlap / busy if busy else None), "of learning overlapped with generating"),
         ("-" if lag is None else f"{lag:.2f}", "mean lag of a trained token, versions"),
         (percent(hits / prompts if prompts else None), "of prompt tokens found in the prefix cache"),
-        (percent(scored / ended if ended else None), "coverage: episodes that were scored"),
+        (percent(scored / ended if ended else None), _coverage_label(data, scored=scored, ended=ended)),
     ]
     return [{"value": value, "label": label} for value, label in tiles]
+
+
+def _coverage_label(data: ReportData, *, scored: int, ended: int) -> str:
+    """Says apart what the scheduler gave up, as it does with what is in flight when a run has its last step."""
+    label = "coverage: episodes that were scored"
+    given_up = sum(row["count"] for row in data.causes if row["cause"] == "given_up")
+    if not given_up:
+        return label
+    needed = ended - given_up
+    return f"{label}; {percent(scored / needed if needed else None)} without the {given_up} that the scheduler gave up"
 
 
 def _charts(data: ReportData) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -48,6 +49,22 @@ async def test_it_shows_every_part_of_the_run(finished: Path) -> None:
         assert heading in page
     assert "inference_error" in page
     assert page.count("<svg") >= 7
+
+
+async def test_what_the_scheduler_gave_up_is_told_apart_in_the_coverage(finished: Path) -> None:
+    data = read(finished)
+    ended = dataclasses.replace(
+        data, outcomes={"model_success": 90, "infra_failure": 10}, causes=[cause("given_up", 10)]
+    )
+    page = render(ended, path=finished)
+    assert "90.0 %" in page
+    assert "coverage: episodes that were scored; 100.0 % without the 10 that the scheduler gave up" in page
+    broken = dataclasses.replace(ended, causes=[cause("inference_error", 10)])
+    assert "that the scheduler gave up" not in render(broken, path=finished)
+
+
+def cause(name: str, count: int) -> dict[str, object]:
+    return {"cause": name, "side": "infra", "sentence": "", "action": "", "count": count, "share": 0.1}
 
 
 async def test_it_loads_nothing_and_runs_nothing(finished: Path) -> None:
