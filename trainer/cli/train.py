@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from envsdk.cli.envelope import success
-from envsdk.cli.options import JsonFlag, emit
+from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.config import read_settings
 from envsdk.errors import EnvsdkError, Interruption, UsageError
 from trainer.claim import claimed
@@ -27,6 +27,8 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
     steps: Annotated[int | None, typer.Option(help="Optimizer steps.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of sampler, learner and engine.")] = None,
+    sandbox: SandboxOption = None,
+    registry: Annotated[str | None, typer.Option(help="A database or server URL.")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Any other setting, as name=value; see --dry-run.")
     ] = None,
@@ -42,6 +44,7 @@ def train(  # noqa: PLR0917 - typer reads options from the signature
     Examples: envsdk train --query "status:learnable" --steps 20 --name first; envsdk train --name first --resume
     """
     flags: dict[str, Any] = {"query": query, "model": model, "steps": steps, "learner.lr": lr, "seed": seed}
+    flags |= {"sandbox": sandbox, "registry": registry}
     flags |= dict(_setting(text) for text in settings or [])
     if not name or name in {".", "..", "latest"} or "/" in name:
         raise UsageError(f"{name!r} is no run's name", code="bad_run_name", hint="one word: --name first")

@@ -37,6 +37,14 @@ def test_a_dry_run_shows_every_setting_with_its_origin_and_starts_nothing(capsys
     assert not (tmp_path / "runs").exists()
 
 
+def test_the_sandbox_and_the_registry_have_flags_of_their_own(capsys) -> None:
+    place = ["--sandbox", "bubblewrap", "--registry", "sqlite:///elsewhere.sqlite"]
+    assert run(["train", "--dry-run", *place, "--json"]) == 0
+    shown = envelope(capsys)
+    for name, value in zip(("sandbox", "registry"), place[1::2], strict=True):
+        assert (shown["settings"][name], shown["origins"][name]) == (value, "flag")
+
+
 def test_a_finished_run_is_told_in_rounded_numbers_that_name_what_they_are_of() -> None:
     result = {"steps": 2, "reward_first": 0.6, "reward_last": 23 / 28, "run_dir": "runs/first"}
     assert closing(result) == "2 steps, mean reward of launched episodes 0.600 -> 0.821: runs/first"
