@@ -30,7 +30,7 @@ from envsdk.verifying.surroundings import PLAIN, Surroundings
 MAX_WORKERS = 32
 _ZYGOTE = Path(__file__).with_name("zygote.py")
 _AUTHORING = Path(__file__).parents[1] / "authoring"
-_BESIDE = (_ZYGOTE, _AUTHORING / "state.py", _AUTHORING / "runner.py")
+_BESIDE = (_ZYGOTE, _ZYGOTE.with_name("descendants.py"), _AUTHORING / "state.py", _AUTHORING / "runner.py")
 
 
 class Worker:

@@ -2,15 +2,13 @@
 
 Run as a program, never imported by the harness: ``python -I zygote.py TESTS_DIR MODULE_FILE``. One JSON object a line
 on stdin asks for a run, one on stdout answers. A child sees its own answer and files only, writes to nothing that
-outlives it, and is killed with its descendants when its time is over, in whatever session they hide: orphans come to
-this process. Its limits are the kernel's.
+outlives it, and is killed with its descendants when its time is over (`envsdk.verifying.descendants`). Its limits are
+the kernel's.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
-import ctypes
 import importlib.abc
 import importlib.util
 import json
@@ -25,7 +23,6 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -35,12 +32,12 @@ TAIL_BYTES = 8 << 10
 RESULT_CAP_BYTES = (1 << 20) + 1
 HANDLE = "envsdk_state"
 RUNNER = "envsdk_runner"
-"""The modules of the read handle and of the runner lie beside this file: their package would have to be loaded."""
+DESCENDANTS = "envsdk_descendants"
+"""Modules that lie beside this file, since their packages would have to be loaded: the read handle, the runner, and
+`envsdk.verifying.descendants`."""
 MAX_PROCESSES = 256
 """That may be beside those there were when a run began; the kernel does not bound root outside of a user namespace."""
 COUNTED_S = 0.1
-MAX_SWEEPS = 1000
-_PR_SET_CHILD_SUBREAPER = 36
 MAX_CHILDREN = 2 * (os.cpu_count() or 1)
 
 
@@ -115,20 +112,21 @@ def main() -> None:
     tempfile.tempdir = tempfile.mkdtemp(prefix="verify-")
     Path(tempfile.tempdir).chmod(0o300)
     import_file(HANDLE, str(Path(__file__).with_name("state.py")))
+    descendants = import_file(DESCENDANTS, str(Path(__file__).with_name("descendants.py")))
     try:
         module, broken = load(tests_dir, module_file), ""
     except BaseException:  # noqa: BLE001 - the verifier's own code: whatever it raises is every run's answer
         module, broken = None, traceback.format_exc(limit=-4)
-    serve(wire, module, broken)
+    serve(wire, module, broken, descendants)
 
 
-def serve(wire: int, module: Any, broken: str) -> None:
+def serve(wire: int, module: Any, broken: str, descendants: Any) -> None:
     """The loop: requests in, children out, answers back."""
     selector = selectors.DefaultSelector()
     selector.register(0, selectors.EVENT_READ, "requests")
     woken, wakes = wake_on_child()
     selector.register(woken, selectors.EVENT_READ, "ended")
-    adopt_orphans()
+    descendants.adopt_orphans()
     own = (wire, woken, wakes)
     children: dict[int, Child] = {}
     waiting: list[dict[str, Any]] = []
@@ -156,7 +154,7 @@ def serve(wire: int, module: Any, broken: str) -> None:
             else:
                 drain(selector, key)
         for child in list(children.values()):
-            finish(wire, child, children, selector)
+            finish(wire, child, children, selector, descendants)
 
 
 def wake_on_child() -> tuple[int, int]:
@@ -166,11 +164,6 @@ def wake_on_child() -> tuple[int, int]:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
     return woken, wakes
-
-
-def adopt_orphans() -> None:
-    """Become the parent of every descendant that loses its own, so that none can hide in a session of its own."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def start(request: dict[str, Any], module: Any, selector: selectors.BaseSelector, own: tuple[int, ...]) -> Child:
@@ -298,15 +291,17 @@ def drain(selector: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
         del sink[cap:]
 
 
-def finish(wire: int, child: Child, children: dict[int, Child], selector: selectors.BaseSelector) -> None:
+def finish(
+    wire: int, child: Child, children: dict[int, Child], selector: selectors.BaseSelector, descendants: Any
+) -> None:
     """Answer for a child that has ended; what it started and left behind is ended with it."""
     ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if ended is None and time.monotonic() < child.deadline:
         return
     child.timed_out = ended is None
-    kill(child.pid)  # before it is reaped, while the number is still its own
+    descendants.end_session(child.pid)  # before it is reaped, while the number is still its own
     _, status = os.waitpid(child.pid, 0)
-    end_orphans(children.keys() - {child.pid})
+    descendants.end_orphans(children.keys() - {child.pid})
     for key in [key for key in selector.get_map().values() if key.data is not None and key.data[0] is child]:
         os.set_blocking(key.fd, False)
         try:
@@ -332,61 +327,6 @@ def finish(wire: int, child: Child, children: dict[int, Child], selector: select
         signal=-exit_code if exit_code < 0 else None,
         output=child.output.decode("utf-8", "replace"),
     )
-
-
-def kill(pid: int) -> None:
-    """End a child's whole session."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def end_orphans(living: Collection[int]) -> None:
-    """Kill what ended runs left behind, however often it forks; the sessions of ``living`` runs are let alone."""
-    stopped: set[int] = set()
-    for _ in range(MAX_SWEEPS):
-        orphans = {pid for pid in own_children() if pid not in living and session(pid) not in living}
-        if not orphans:
-            return
-        found = with_descendants(orphans)
-        # All are stopped before the first is killed: what still runs would fork for each one that ends.
-        fresh = found - stopped
-        for pid in fresh or found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGSTOP if fresh else signal.SIGKILL)
-        stopped |= fresh
-        if not fresh:
-            for pid in orphans:
-                with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, 0)
-
-
-def own_children() -> list[int]:
-    """Processes whose parent is this one."""
-    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
-
-
-def with_descendants(pids: Collection[int]) -> set[int]:
-    """These processes and all below them."""
-    below: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                parent = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]
-                below.setdefault(int(parent), []).append(int(entry.name))
-    found, pending = set(pids), list(pids)
-    while pending:
-        fresh = set(below.get(pending.pop(), ())) - found
-        found |= fresh
-        pending += fresh
-    return found
-
-
-def session(pid: int) -> int:
-    """The session of a process, or 0 where it is gone."""
-    try:
-        return os.getsid(pid)
-    except (ProcessLookupError, PermissionError):
-        return 0
 
 
 def answer(wire: int, request_id: int, **said: Any) -> None:
