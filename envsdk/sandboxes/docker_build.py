@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 import time
 from collections import deque
@@ -19,6 +20,7 @@ from envsdk.sandboxes.docker_engine import Engine
 from envsdk.sandboxes.progress import Progress
 
 NO_END = "no end after"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ENGINES_OWN = ("Step ", "--->", "Removing intermediate container ")
 
 
@@ -46,10 +48,10 @@ def build(engine: Engine, archive: bytes, tag: str, *, log: Path, build_s: float
                 timeout=max(1, int(build_s)),  # its own default is none at all, whatever the client's
             ):
                 _note(event, lines.write, progress)
-                said = str(event.get("stream", "")).strip()
+                said = _plain(event.get("stream"))
                 if said and not said.startswith(_ENGINES_OWN):
                     words.append(said)
-                failed = str(event.get("error", failed))
+                failed = _plain(event.get("error")) or failed
                 if time.monotonic() > until:
                     return f"{NO_END} {build_s:.0f} s"
     except (urllib3.exceptions.ReadTimeoutError, requests.exceptions.Timeout, requests.exceptions.ConnectionError):
@@ -61,14 +63,19 @@ def build(engine: Engine, archive: bytes, tag: str, *, log: Path, build_s: float
             answer.close()
         client.close()
     wrote = " ".join(words)[-300:]
-    return f"{failed.strip()}; it wrote: {wrote}" if failed and wrote else failed.strip()
+    return f"{failed}; it wrote: {wrote}" if failed and wrote else failed
 
 
 def _note(event: dict[str, Any], write: Callable[[str], object], progress: Progress) -> None:
-    text = str(event.get("stream") or event.get("error") or event.get("status") or "").strip()
+    text = _plain(event.get("stream") or event.get("error") or event.get("status"))
     if text:
         write(f"{text}\n")
         progress(text)
+
+
+def _plain(said: object) -> str:
+    """Without the colours that the engine puts around what a build wrote to its stderr."""
+    return _COLOUR.sub("", str(said or "")).strip()
 
 
 def context_archive(context: Context, dockerfile: str) -> bytes:

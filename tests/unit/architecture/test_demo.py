@@ -133,12 +133,13 @@ def test_a_killed_demonstration_takes_its_command_along_and_the_next_waits_for_i
     with _demonstration(demo, tmp_path, "slow") as killed:
         while "sleeping" not in calls():
             time.sleep(0.02)
-        killed.kill()
-    with _demonstration(demo, tmp_path, "hello") as following:
-        said = following.communicate(timeout=60)[1]
+        with _demonstration(demo, tmp_path, "hello") as following:
+            said = following.stderr.readline()
+            killed.kill()
+            following.communicate(timeout=60)
+    assert f"waiting for the end of another demonstration in {tmp_path}" in said
     assert following.returncode == 0
     assert calls() == ["slow --json", "sleeping", "closed what it had open", "hello --json"]
-    assert f"waiting for the end of another demonstration in {tmp_path}" in said
 
 
 def test_two_demonstrations_do_not_work_in_one_folder(demo, calls, tmp_path: Path) -> None:
