@@ -102,6 +102,10 @@ class FakeEngine:
         self._enter("score")
         return [true_logprob(self._weights, ids[:i], ids[i]) for i in range(1, len(ids))]
 
+    async def learner_that_agrees(self, sequences: Sequence[tuple[int, ...]]) -> list[list[float]]:
+        """The trainer's side of a probe that finds no difference: for episodes that were recorded, not generated."""
+        return await trainer_scores(self._weights, sequences)
+
     async def pause(self) -> None:
         self._enter("pause")
         self._open.clear()

@@ -118,8 +118,12 @@ async def fake_run(
     checkpoint_every: int = 1,
     max_lag: int | None = 4,
     make_learner: Callable[[], Any] = FakeLearner,
+    is_recorded: bool = False,
 ) -> FakeRun:
-    """Assemble a run of fakes, fresh or, where ``folder`` holds one, resumed; nothing but the fakes is fake."""
+    """Assemble a run of fakes, fresh or, where ``folder`` holds one, resumed; nothing but the fakes is fake.
+
+    ``is_recorded``: the tokens are none of the engine's, so the probe compares it with itself.
+    """
     tasks = [make_task(number) for number in range(5)]
     episodes = episodes or FakeEpisodes(luck)
     engines = [FakeEngine(str(number)) for number in range(replicas)]
@@ -133,7 +137,8 @@ async def fake_run(
     ledger = Ledger(folder, on_end=launched.append)
     pool = Pool(max_lag=max_lag)
     rotation = Rotation(engines)
-    publisher = WeightPublisher(rotation, Probe([(5, 6, 7), (8, 9, 8)], thread.score), thread.write)
+    score = engines[0].learner_that_agrees if is_recorded else thread.score
+    publisher = WeightPublisher(rotation, Probe([(5, 6, 7), (8, 9, 8)], score), thread.write)
     episodes.version = lambda: publisher.version
     sampler = FakeSampler(tasks)
     dispatcher = Dispatcher(

@@ -47,7 +47,7 @@ def make_learner() -> Learner:
 
 
 async def trained(folder: Path, *, stop_after: int | None = None) -> dict[str, torch.Tensor]:
-    run = await fake_run(folder, episodes=Recorded(luck), make_learner=make_learner, **OPTIONS)
+    run = await fake_run(folder, episodes=Recorded(luck), make_learner=make_learner, is_recorded=True, **OPTIONS)
     reached = asyncio.Event()
     run.parts.say = lambda text: reached.set() if stop_after and text.startswith(f"step {stop_after:>3}/") else None
     work = asyncio.create_task(run_steps(run.parts))
