@@ -11,7 +11,7 @@ import urllib.request
 
 import pytest
 
-from envsdk.cli.app import main
+from envsdk.cli.app import run as envsdk
 from envsdk.waiting import told
 from registry.local import LocalRegistry
 from tests.fakes.http_chat import chat_server, said
@@ -26,13 +26,10 @@ def url(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(url, capsys, monkeypatch):
+def run(url, capsys):
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["envsdk", "registry", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
+        code = envsdk(["registry", *arguments])
         out = capsys.readouterr().out
-        code = ended.value.code or 0
         return code, (json.loads(out) if "--json" in arguments else out)
 
     return call
@@ -71,14 +68,11 @@ def say_it() -> Draw:
 """
 
 
-def test_push_tells_a_draft_nobody_checked_from_one_that_failed(run, tmp_path, monkeypatch, capsys):
+def test_push_tells_a_draft_nobody_checked_from_one_that_failed(run, tmp_path, capsys):
     declared = tmp_path / "fooled.py"
     declared.write_text(FOOLED)
     assert run("push", str(declared)) == (0, "· say-it draft: not checked\n")
-    monkeypatch.setattr(sys, "argv", ["envsdk", "check", str(declared)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
+    assert envsdk(["check", str(declared)]) == 1
     capsys.readouterr()
     assert run("push", str(declared)) == (0, "· say-it draft: a check failed\n")
 
@@ -289,9 +283,7 @@ def test_a_calibration_says_how_it_stands_while_it_waits(url, make_text_task, ma
         registry.push([task], [make_report(task)])
     monkeypatch.setitem(told.__kwdefaults__, "every_s", 0.001)
     with chat_server(said("yes")) as server:
-        monkeypatch.setattr(sys, "argv", ["envsdk", "registry", "calibrate", "", "--policy", f"openai:{server.url}#t"])
-        with pytest.raises(SystemExit):
-            main()
+        envsdk(["registry", "calibrate", "", "--policy", f"openai:{server.url}#t"])
     assert "still starting: no four episodes of a task have ended\n" in capsys.readouterr().err
 
 

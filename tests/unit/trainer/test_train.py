@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import platformdirs
@@ -229,6 +230,15 @@ async def test_an_interrupted_run_says_so_closes_what_it_started_and_can_be_resu
     assert (await trained(more, tmp_path / "r", resume=True)).steps == 20
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Python's own handler of an interrupt, whatever this process was born with."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_command_prints_one_envelope_and_says_how_to_go_on(
     ends: FakeEnds, config: TrainConfig, tmp_path: Path, capsys
 ) -> None:
