@@ -18,6 +18,7 @@ _PASSING = {
 }
 _WRITING = b"#!/bin/sh\necho 1 > /logs/verifier/reward.txt\nexit 0\n"
 _WRITING_PYTHON = b'import os\nwith open("/logs/verifier/reward.txt", "w") as f:\n    f.write("1")\nos._exit(0)\n'
+_QUOTED = re.compile(r"(?P<mark>['\"])(?P<said>(?:\\.|(?!(?P=mark)).)+)(?P=mark)")
 _SUMS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
 _YES = r"(?:pass(?:ed|es)?|ok|success(?:ful(?:ly)?)?|succeeded|done|valid|verified|correct|green|completed?)"
 _SIGNAL = re.compile(
@@ -38,6 +39,8 @@ def attacks(ground: Ground) -> Iterator[Attack]:
         yield _replace(ground, path, ground.oracle.outputs.get(path, b"PASS\n"), "the word PASS")
         if ground.writable[path]:
             yield _replace(ground, path, b"", "nothing")
+        if words := _words_beside(ground.text, path):
+            yield _replace(ground, path, words, "the words that the verifier looks for in it")
         for target in ground.targets:
             # A file that is not there yet may be one that the verifier makes only where it finds none.
             content = ground.oracle.before.get(target, WRONG)
@@ -50,6 +53,15 @@ def attacks(ground: Ground) -> Iterator[Attack]:
 def _replace(ground: Ground, path: str, content: bytes, what: str) -> Attack:
     files = {**ground.base, path: content}
     return Attack(f"{path} replaced by {what}", Scene(files=files, script=f"chmod 755 {path}"))
+
+
+def _words_beside(text: str, path: str) -> bytes:
+    """What stands in quotes on the verifier's lines that name a file, one a line: of `grep -q '"ok": true' ok.json`."""
+    name = re.escape(path.rsplit("/", 1)[-1])
+    lines = (line for line in text.splitlines() if re.search(rf"(?<![\w.-]){name}(?![\w.-])", line))
+    quoted = (match["said"] for line in lines for match in _QUOTED.finditer(line))
+    words = dict.fromkeys(said.strip("^$") for said in quoted if "/" not in said and said.strip("^$ "))
+    return "".join(f"{word}\n" for word in list(words)[:MAX_PATHS]).encode()
 
 
 def _sums(ground: Ground, kind: str) -> bytes:

@@ -63,6 +63,25 @@ def test_checksums_in_the_workspace_are_made_to_fit(path: str) -> None:
     assert files(made)[path] == f"{digest}  out.txt\n".encode()
 
 
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("grep -q '\"ok\": true' /app/sum.json", b'"ok": true\n'),
+        ("assert 'all \\'good\\'' in open('/app/sum.json').read()", b"all \\'good\\'\n"),
+        ('grep -q "^done" /app/sum.json || grep -q "ready" /app/sum.json', b"done\nready\n"),
+    ],
+)
+def test_a_file_is_made_of_the_words_that_the_verifier_looks_for_in_it(test: str, words: bytes) -> None:
+    made = workspace.attacks(ground(test, writable={"/app/sum.json": False}))
+    assert [files(a)["/app/sum.json"] for a in made if "looks for in it" in a.name] == [words]
+
+
+@pytest.mark.parametrize("test", ["cat /app/sum.json", "grep -q 'yes' /app/other.json", "cp '/app/sum.json' '/app/x'"])
+def test_words_beside_no_file_or_another_one_are_none_of_its_own(test: str) -> None:
+    made = workspace.attacks(ground(test, writable={"/app/sum.json": False}))
+    assert not [a for a in made if "looks for in it" in a.name]
+
+
 def test_answers_that_are_programs_are_handed_in_where_something_evaluates_them() -> None:
     made = list(expressions.attacks(ground("python3 -c 'assert eval(open(\"/app/out.txt\").read()) == 42'")))
     assert {files(attack)["/app/out.txt"] for attack in made} == set(expressions.PAYLOADS.values())
