@@ -99,6 +99,11 @@ class _Pool(Generic[B]):
         asked = self.wanted if now < self.wanted_until else 0
         return max(asked, math.ceil(rate * self.start_s * MARGIN))
 
+    def one_less_starting(self) -> None:
+        """A start has ended, well or not."""
+        self.starting -= 1
+        self.changed.set()
+
 
 class WarmPools(Generic[B]):
     """All pools of one provider.
@@ -191,7 +196,7 @@ class WarmPools(Generic[B]):
         self._ensure_tick()
         pool.wanted, pool.wanted_until = n, self._clock() + PREWARM_S
         missing = min(n - len(pool.idle) - pool.starting, self._room())
-        results = await asyncio.gather(*(self._add(pool) for _ in range(missing)), return_exceptions=True)
+        results = await asyncio.gather(*(self._adding(pool) for _ in range(missing)), return_exceptions=True)
         while pool.starting and len(pool.idle) < n:
             pool.changed.clear()
             await pool.changed.wait()
@@ -225,20 +230,22 @@ class WarmPools(Generic[B]):
         pool.start_s = 0.7 * pool.start_s + 0.3 * (self._clock() - began)
         return box
 
-    async def _add(self, pool: _Pool[B], *, pause_s: float = 0.0) -> None:
+    def _adding(self, pool: _Pool[B], *, pause_s: float = 0.0) -> asyncio.Task[None]:
+        """One more idle sandbox, on its way; counted at once, as many may be asked for before the first one begins."""
         pool.starting += 1
-        try:
-            await asyncio.sleep(pause_s)
-            async with self._turns.turn(urgent=False):
-                box = await self._timed_start(pool, 60.0)
-            if self._closed:
-                await box.close()
-            else:
-                now = self._clock()
-                pool.idle.append(_Idle(box, since=now, answered=now, asked=now))
-        finally:
-            pool.starting -= 1
-            pool.changed.set()
+        task = asyncio.ensure_future(self._add(pool, pause_s))
+        task.add_done_callback(lambda _: pool.one_less_starting())
+        return task
+
+    async def _add(self, pool: _Pool[B], pause_s: float) -> None:
+        await asyncio.sleep(pause_s)
+        async with self._turns.turn(urgent=False):
+            box = await self._timed_start(pool, 60.0)
+        if self._closed:
+            await box.close()
+        else:
+            now = self._clock()
+            pool.idle.append(_Idle(box, since=now, answered=now, asked=now))
 
     def _refill(self, pool: _Pool[B]) -> None:
         """Start what is missing, unless takers wait for a start themselves; a crowd of takers is served first."""
@@ -246,7 +253,7 @@ class WarmPools(Generic[B]):
             return
         missing = pool.target(self._clock()) - len(pool.idle) - pool.starting
         for _ in range(min(missing, self._room())):
-            self._later(self._quietly(self._add(pool, pause_s=REFILL_PAUSE_S)))
+            self._later(self._quietly(self._adding(pool, pause_s=REFILL_PAUSE_S)))
 
     @staticmethod
     async def _quietly(adding: Awaitable[None]) -> None:

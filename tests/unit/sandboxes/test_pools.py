@@ -248,6 +248,37 @@ async def test_a_take_is_made_up_for_while_prewarming_holds() -> None:
     await warm.close()
 
 
+async def test_a_crowd_that_takes_at_one_moment_is_made_up_for_once() -> None:
+    starter = Starter()
+    pools_ = make(starter, Clock(), idle_budget=40, starts_at_once=40)
+    await pools_.prewarm(SPEC, 8)
+    await asyncio.gather(*(pools_.take(SPEC, 5.0) for _ in range(8)))  # nobody waits, so no start begins in between
+    await settle()
+    assert len(starter.made) == 16
+    await pools_.close()
+
+
+async def test_the_budget_holds_however_many_ask_at_one_moment() -> None:
+    starter = Starter(gate=asyncio.Event())
+    pools_ = make(starter, Clock(), idle_budget=6, starts_at_once=40)
+    warming = [asyncio.create_task(pools_.prewarm(SandboxSpec(image=name), 4)) for name in "abc"]
+    await settle()
+    starter.gate.set()
+    await asyncio.gather(*warming)
+    assert len(starter.made) == 6
+    await pools_.close()
+
+
+async def test_a_prewarm_cancelled_before_it_began_is_not_counted_for_ever() -> None:
+    pools_ = make(Starter(), Clock(), idle_budget=4)
+    warming = asyncio.create_task(pools_.prewarm(SPEC, 4))
+    await asyncio.sleep(0)
+    warming.cancel()
+    await asyncio.gather(warming, return_exceptions=True)
+    assert await pools_.prewarm(SandboxSpec(image="b"), 4) == 4
+    await pools_.close()
+
+
 async def test_demand_alone_fills_a_pool() -> None:
     starter, clock = Starter(), Clock()
     warm = make(starter, clock)
