@@ -44,7 +44,6 @@ from trainer.pool import Pool
 from trainer.probe import PROBE_TEXTS, Probe
 from trainer.recovery import LoopState, beginning, recover
 from trainer.run_dir import TASKS, RunDir
-from trainer.sampler import Sampler
 from trainer.uploader import Uploader
 from trainer.weights import WeightPublisher
 
@@ -107,7 +106,6 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
             policy=policy,
             learner=learner,
             activity=activity,
-            sampler=sampler,
             draws=draws,
             provider=provider,
             uploader=uploader,
@@ -162,7 +160,6 @@ def _rooms(
     policy: TokenPolicy,
     learner: LearnerThread,
     activity: Activity,
-    sampler: Sampler,
     draws: LookAhead,
     provider: SandboxProvider,
     uploader: Uploader,
@@ -178,7 +175,7 @@ def _rooms(
             passed = record.outcome.outcome_class == "model_success"
             oldest = record.weight_version_oldest
             version = group.draw.version if oldest is None else oldest
-            sampler.observe(record.task_digest, passed=passed, graded=int(record.outcome.graded), version=version)
+            draws.observe(record.task_digest, passed=passed, graded=int(record.outcome.graded), version=version)
 
     ledger = Ledger(run.path, on_end=ended)
     pool = Pool(max_lag=config.max_lag)

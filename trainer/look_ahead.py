@@ -41,6 +41,10 @@ class LookAhead:
         self._fill()
         return task
 
+    def observe(self, task_digest: str, *, passed: int, graded: int, version: int) -> None:
+        """As `Sampler.observe`; what was drawn ahead stays drawn."""
+        self._sampler.observe(task_digest, passed=passed, graded=graded, version=version)
+
     def state(self) -> dict[str, Any]:
         """Everything `restore` needs, as JSON."""
         return self._sampler.state() | {"ahead": [task.digests.task for task in self._ahead]}

@@ -41,7 +41,7 @@ def test_looking_changes_nothing() -> None:
     digest = TASKS[0].digests.task
     assert one.upcoming
     for draws in (one, other):
-        draws._sampler.observe(digest, passed=8, graded=8, version=0)
+        draws.observe(digest, passed=8, graded=8, version=0)
     assert slugs(one, 12) == slugs(other, 12)
 
 
