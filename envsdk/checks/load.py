@@ -1,7 +1,8 @@
 """``load``: the verdict stays the same when the verifier gets a quarter of its processor.
 
 Busy loops are started in the verifier's own box right before its script, three for each processor that it may use. One
-odd run proves nothing on a machine that is busy itself: two of three must differ while a run without loops does not.
+odd run proves nothing on a machine that is busy itself: two of three must differ, while of up to three runs without
+loops one does not. Where each of those differs too, it is not told.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from dataclasses import replace
 from envsdk.checks.check import MACHINERY, Check, Finding, does_not_apply, fails, passes, said, shown, undecided
 from envsdk.checks.stage import Stage, oracle_scene
 from envsdk.sandboxes.base import Sandbox
+from envsdk.verifying.verdict import Verdict
 
 LOOPS_PER_CPU = 3
 MAX_LOOPS = 48
+_CONTROLS = 3
 _SLOWER = LOOPS_PER_CPU + 1
 
 
@@ -34,14 +37,22 @@ async def _examine(stage: Stage) -> Finding:
     if all(said(verdict) == usual for verdict in verdicts):
         return passes(f"with a quarter of its processor: {usual}")
     verdicts.append(await stage.play(busy))
-    control = await stage.play(scene)
-    broken = next((verdict for verdict in (*verdicts, control) if verdict.code in MACHINERY), None)
+    controls = [await stage.play(scene)]
+    while said(controls[-1]) != usual and len(controls) < _CONTROLS:
+        controls.append(await stage.play(scene))
+    return _found(usual, verdicts, controls)
+
+
+def _found(usual: str, busy: list[Verdict], idle: list[Verdict]) -> Finding:
+    broken = next((verdict for verdict in (*busy, *idle) if verdict.code in MACHINERY), None)
     if broken is not None:
         return undecided(f"could not verify: {broken.code}", **shown(broken))
-    odd = [verdict for verdict in verdicts if said(verdict) != usual]
-    words = {"as it is": usual, "again": said(control), "busy": [said(verdict) for verdict in verdicts]}
-    if len(odd) < 2 or said(control) != usual:
+    odd = [verdict for verdict in busy if said(verdict) != usual]
+    words = {"as it is": usual, "again": list(map(said, idle)), "busy": list(map(said, busy))}
+    if len(odd) < 2:
         return passes(f"{len(odd)} of 3 busy runs differ, which a busy machine may do by itself", runs=words)
+    if said(idle[-1]) != usual:
+        return undecided(f"differs from {usual} without loops too: ask again when the machine is less busy", runs=words)
     return fails(f"a busy processor changes the verdict: {usual}, but {said(odd[0])}", runs=words, **shown(odd[0]))
 
 

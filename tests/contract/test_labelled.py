@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.bubblewrap, pytest.mark.slow]
 
 GROUPS = sorted({case.id.removeprefix("good-").split("-")[0] for case in CASES})
 AT_ONCE = 2
+# A limit on time is seen against an idle run. Where the tests' own machine has none, the verifier is asked again.
+TRIES = {"load": 3}
 
 
 @pytest.fixture
@@ -39,13 +41,15 @@ async def test_every_label_is_what_the_checks_say(tmp_path: Path, provider: Sand
     free, shared = asyncio.Semaphore(AT_ONCE), Shared()
 
     async def wrong(case: Labelled) -> str:
-        async with free:
-            asked = None if case.is_good else case.caught_by[:1]
-            report = await check_task(
-                load_task(write(case, tmp_path)), provider, checks=asked, fresh=True, shared=shared
-            )
-        failed = {row.check: row.why for row in report.checks if row.outcome in {"fail", "error"}}
-        return "" if bool(failed) != case.is_good else f"{case.id}: wanted {case.caught_by}, {failed}; {case.why}"
+        task, asked = load_task(write(case, tmp_path)), None if case.is_good else case.caught_by[:1]
+        for _ in range(1 if case.is_good else TRIES.get(group, 1)):
+            async with free:
+                report = await check_task(task, provider, checks=asked, fresh=True, shared=shared)
+            failed = {row.check: row.why for row in report.checks if row.outcome in {"fail", "error"}}
+            if bool(failed) != case.is_good:
+                return ""
+        told = failed or [(row.check, row.outcome, row.why, row.evidence.get("runs")) for row in report.checks]
+        return f"{case.id}: wanted {case.caught_by}, {told}; {case.why}"
 
     members = [case for case in CASES if case.id.removeprefix("good-").split("-")[0] == group]
     chosen = [case for case in members if not case.is_good] + [case for case in members if case.is_good][:1]

@@ -159,7 +159,7 @@ CASES = (
         "load-tight-limit",
         _SWEEP
         + "python3 -I - <<'EOF'\nimport time\nstart = time.monotonic()\nn = 0\nwhile time.process_time() < 0.3:\n    n += 1\n"
-        "raise SystemExit(time.monotonic() - start > 0.75)\nEOF\nquick=$?\n[ $r = 1 ] && [ $quick = 0 ]" + REWARD,
+        "raise SystemExit(time.monotonic() - start > 0.9)\nEOF\nquick=$?\n[ $r = 1 ] && [ $quick = 0 ]" + REWARD,
         "load",
         why="a limit on time by the wall: a busy machine fails it",
     ),

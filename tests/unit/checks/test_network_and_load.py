@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,11 @@ import pytest
 from envsdk.checks import load, network
 from envsdk.checks.engine import ask_check
 from envsdk.checks.network import Traffic, read_traffic
+from envsdk.checks.report import CheckResult
+from envsdk.checks.scene import Scene
 from envsdk.checks.stage import Stage
+from envsdk.sandboxes.base import Sandbox
+from envsdk.verifying.verdict import Verdict
 from tests.fakes.sandbox import FakeProvider
 from tests.fakes.tasks import SUM_TEST, script_task, text_task
 
@@ -74,7 +79,7 @@ async def test_a_verdict_that_turns_when_something_else_runs_is_a_fault(
     async with Stage(script_task(tmp_path, test=f"#!/bin/sh\n{test}"), FakeProvider(), repeats=2) as stage:
         result = await ask_check(load.CHECK, stage)
     assert result.outcome == "fail", result
-    assert result.evidence["runs"]["again"] == "reward 1"
+    assert result.evidence["runs"]["again"] == ["reward 1"]
 
 
 async def test_one_odd_run_of_three_is_the_machines_doing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,3 +95,37 @@ async def test_one_odd_run_of_three_is_the_machines_doing(tmp_path: Path, monkey
     async with Stage(script_task(tmp_path, test=f"#!/bin/sh\n{test}"), FakeProvider(), repeats=2) as stage:
         result = await ask_check(load.CHECK, stage)
     assert (result.outcome, len(seen)) == ("pass", 3)
+
+
+async def _after_odd_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, idle_are_odd: int) -> CheckResult:
+    """What is found where every busy run differs, and so do the first few runs without loops that follow them."""
+    odd: list[str] = []
+
+    async def mark(box: Sandbox, _stage: Stage) -> None:
+        await box.write("/tmp/busy", b"yes")
+
+    async def play(stage: Stage, scene: Scene) -> Verdict:
+        if stage.runs >= 4 and scene.before_start is None and len(odd) < idle_are_odd:
+            odd.append("idle")
+            scene = replace(scene, before_start=lambda box: mark(box, stage))
+        return await usual_play(stage, scene)
+
+    usual_play = Stage.play
+    monkeypatch.setattr(load, "_keep_busy", mark)
+    monkeypatch.setattr(Stage, "play", play)
+    test = f"[ -e /tmp/busy ] && {{ echo 0 > /logs/verifier/reward.txt; exit 0; }}\n{SUM_TEST.partition(chr(10))[2]}"
+    async with Stage(script_task(tmp_path, test=f"#!/bin/sh\n{test}"), FakeProvider(), repeats=2) as stage:
+        result = await ask_check(load.CHECK, stage)
+    assert len(odd) == idle_are_odd
+    return result
+
+
+async def test_idle_runs_that_a_busy_machine_turned_are_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = await _after_odd_runs(tmp_path, monkeypatch, idle_are_odd=2)
+    assert (result.outcome, len(result.evidence["runs"]["again"])) == ("fail", 3)
+
+
+async def test_nothing_is_told_where_no_run_is_as_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await _after_odd_runs(tmp_path, monkeypatch, idle_are_odd=3)).outcome == "error"
