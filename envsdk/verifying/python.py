@@ -22,7 +22,7 @@ from envsdk.spec.model import Task
 from envsdk.verifying.reward import ResultFile, parse_results
 from envsdk.verifying.surroundings import PLAIN, Surroundings
 from envsdk.verifying.verdict import Artifacts, Verdict
-from envsdk.verifying.workers import WORKERS
+from envsdk.verifying.workers import WORKERS, Worker
 
 MEMORY_MIB = 1024
 STATE_CAP_BYTES = 64 << 20
@@ -52,14 +52,22 @@ async def verify_python(
     try:
         file = str(Path(module).relative_to("tests"))
         content = _content(task)
-        worker = WORKERS.warm(content, file, surroundings)
-        if worker is None:
-            worker = await asyncio.to_thread(WORKERS.get, content, tests, file, surroundings)
+        worker, said = await _asked(request, content, tests, file, surroundings)
+        if said.get("lost"):  # a warm process may end between being found and being asked
+            worker, said = await _asked(request, content, tests, file, surroundings)
     except VerifierError as error:
         evidence = VerifierEvidence(error_code=error.code, message=str(error))
         return Verdict("error", code=error.code, evidence=evidence, facts={"code": error.code})
-    said = await asyncio.wrap_future(worker.submit(request))
     return _judge(task, said, seconds=time.monotonic() - start, isolation=worker.isolation)
+
+
+async def _asked(
+    request: dict[str, Any], content: str, tests: Path, file: str, surroundings: Surroundings
+) -> tuple[Worker, dict[str, Any]]:
+    worker = WORKERS.warm(content, file, surroundings)
+    if worker is None:
+        worker = await asyncio.to_thread(WORKERS.get, content, tests, file, surroundings)
+    return worker, await asyncio.wrap_future(worker.submit(request))
 
 
 _CONTENT: dict[str, str] = {}

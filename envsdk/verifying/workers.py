@@ -46,19 +46,17 @@ class Worker:
         program = [sys.executable, "-s", "-P", str(self._folder / "zygote.py"), str(self._tests), module_file]
         command, self.isolation = wrap([*surroundings.prefix(self._folder), *program], self._folder)
         self._group = open_group()
-        self._process = subprocess.Popen(
-            joined(command, self._group),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
-        )
         self._numbers = itertools.count()
         self._pending: dict[int, Future[dict[str, Any]]] = {}
         self._is_open = True
         self._lock = threading.Lock()
-        threading.Thread(target=self._listen, name="envsdk-verifier", daemon=True).start()
+        self._process: subprocess.Popen[bytes]
+        started: Future[None] = Future()
+        listen = threading.Thread(
+            target=self._live, args=(joined(command, self._group), started), name="envsdk-verifier", daemon=True
+        )
+        listen.start()
+        started.result()
 
     @property
     def alive(self) -> bool:
@@ -91,6 +89,27 @@ class Worker:
         view = memoryview(data)
         while view:
             view = view[self._process.stdin.write(view) or 0 :]
+
+    def _live(self, command: list[str], started: Future[None]) -> None:
+        """Start the process and hear it to its end, in one thread.
+
+        A process in a box dies with its parent, and to the kernel that is the thread that started it: one of an event
+        loop's pool would take the worker along when its loop is closed.
+        """
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"},
+            )
+        except OSError as error:
+            started.set_exception(error)
+            return
+        started.set_result(None)
+        self._listen()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

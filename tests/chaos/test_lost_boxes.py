@@ -65,7 +65,7 @@ async def test_a_container_killed_from_outside_is_recorded_as_unknown_and_its_st
     )
     await acquired.wait()
     [box] = provider._open
-    await asyncio.sleep(1)
+    await box.exec("until [ -s /app/total.txt ]; do sleep 0.1; done")
     await asyncio.to_thread(subprocess.run, ["docker", "kill", box.id], check=True, capture_output=True)
     record = await running
     await provider.close()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 from envsdk.sandboxes.base import Sandbox
 from envsdk.sandboxes.conformance.bench import Bench, expect, expect_output
@@ -18,6 +17,14 @@ async def _processes(box: Sandbox, pattern: str) -> int:
     )
     result = await box.exec(script, user="root", timeout_s=30)
     return int(result.stdout)
+
+
+async def _until(box: Sandbox, pattern: str, count: int) -> None:
+    """Wait, at most about ten seconds, for so many processes."""
+    for _ in range(100):
+        if await _processes(box, pattern) == count:
+            return
+        await asyncio.sleep(0.1)
 
 
 async def check_signals(bench: Bench) -> None:
@@ -44,11 +51,10 @@ async def check_not_found(bench: Bench) -> None:
 async def check_deadline(bench: Bench) -> None:
     """A command over its time is ended: said so, with the output up to then, and its time measured."""
     box = await bench.box()
-    began = time.monotonic()
-    result = await box.exec("echo before; sleep 60; echo after", timeout_s=0.5)
+    result = await box.exec("echo before; sleep 600; echo after", timeout_s=2.0)
     expect(result.timed_out and result.exit_code is None and not result.ok, "timed out", result)
     expect(result.stdout == b"before\n", "what it wrote is kept", result)
-    expect(0.4 < result.seconds < 10 and time.monotonic() - began < 10, "in its time", result)
+    expect(1.9 < result.seconds < 300, "in its time", result)
     expect_output(await box.exec("echo on"), b"on\n", "the sandbox goes on")
 
 
@@ -59,7 +65,7 @@ async def check_deadline_kills_the_tree(bench: Bench) -> None:
         "trap '' TERM HUP INT; sleep 4321 & setsid sleep 4322 & (setsid sh -c 'sleep 4323 & sleep 4324' &) ; "
         "(trap '' TERM; setsid nohup sleep 4325 >/dev/null 2>&1 &); env -i sleep 4326 & sleep 4327"
     )
-    result = await box.exec(script, timeout_s=1.0)
+    result = await box.exec(script, timeout_s=2.0)
     expect(result.timed_out, "timed out", result)
     left = await _processes(box, "sleep 432[1-7]")
     expect(left == 0, "nothing of it runs any more", left)
@@ -78,11 +84,11 @@ async def check_deadline_spares_others(bench: Bench) -> None:
 async def check_background_children(bench: Bench) -> None:
     """A command ends with its main process; a child that holds its output open neither delays it nor dies of it."""
     box = await bench.box()
-    began = time.monotonic()
-    result = await box.exec("(sleep 1.5; echo late; echo alive > /app/late) & echo done")
-    expect(result.ok and result.stdout == b"done\n" and time.monotonic() - began < 1.2, "it ends at once", result)
-    await asyncio.sleep(2.2)
-    expect_output(await box.exec("cat /app/late"), b"alive\n", "the child went on")
+    child = "until [ -e /app/go ]; do sleep 0.1; done; echo late; echo alive > /app/late"
+    result = await box.exec(f"({child}) & echo done", timeout_s=60)
+    expect(result.ok and result.stdout == b"done\n", "it ends while its child waits", result)
+    late = await box.exec("touch /app/go; until [ -s /app/late ]; do sleep 0.1; done; cat /app/late", timeout_s=60)
+    expect_output(late, b"alive\n", "the child went on")
 
 
 async def check_group_signal(bench: Bench) -> None:
@@ -111,7 +117,7 @@ async def check_kill_agent_processes(bench: Bench) -> None:
     box = await bench.box()
     await box.exec("setsid sleep 6543 >/dev/null 2>&1 & sleep 6544 >/dev/null 2>&1 &")
     running = asyncio.ensure_future(box.exec("exec sleep 6545"))
-    await asyncio.sleep(0.2)
+    await _until(box, "sleep 654[345]", 3)
     killed = await box.kill_agent_processes()
     expect(killed == 3, "three were killed", killed)
     expect((await running).signal == 9, "the command under way ended by it")
@@ -123,11 +129,8 @@ async def check_cancelled_command(bench: Bench) -> None:
     """Cancelling the caller kills the command's tree."""
     box = await bench.box()
     task = asyncio.ensure_future(box.exec("setsid sleep 7654 & sleep 7655"))
-    await asyncio.sleep(0.3)
+    await _until(box, "^sleep 765[45]", 2)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    for _ in range(50):
-        if await _processes(box, "sleep 765[45]") == 0:
-            return
-        await asyncio.sleep(0.1)
-    expect(condition=False, what="the tree is gone")
+    await _until(box, "sleep 765[45]", 0)
+    expect(await _processes(box, "sleep 765[45]") == 0, "the tree is gone")

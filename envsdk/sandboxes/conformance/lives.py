@@ -83,10 +83,10 @@ async def check_fork_of_a_fork(bench: Bench) -> None:
 
 
 async def check_alive(bench: Bench) -> None:
-    """A living sandbox says so quickly; a closed one says that it is not."""
+    """A living sandbox says so; a closed one says that it is not."""
     box = await bench.box()
     probe = await box.alive()
-    expect(probe.alive and probe.main_exit_code is None and probe.seconds < 5, "alive", probe)
+    expect(probe.alive and probe.main_exit_code is None, "alive", probe)
     await box.close()
     expect(not (await box.alive()).alive, "closed")
 

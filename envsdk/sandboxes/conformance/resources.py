@@ -14,7 +14,7 @@ from envsdk.sandboxes.conformance.bench import Bench, SkipCheckError, expect, ex
 async def check_fork_bomb(bench: Bench) -> None:
     """A fork bomb meets the limit, is counted, and can be ended; the sandbox is usable after it."""
     box = await bench.box(limits=Limits(pids=40))
-    await box.exec("b() { b | b & }; b; sleep 20", timeout_s=2.0)
+    await box.exec("b() { b | b & }; b; sleep 20", timeout_s=3.0)
     counters = await box.counters()
     if counters.pids_limit is not None:
         expect(counters.pids_limit == 40 and (counters.pids_limit_hits or 0) > 0, "the limit was hit", counters)

@@ -177,12 +177,12 @@ async def test_a_cancelled_episode_closes_its_box_and_is_recorded(tmp_path: Path
 
 
 async def test_a_deadline_is_verified_all_the_same(tmp_path: Path) -> None:
-    task = script_task(tmp_path, budget=Budget(episode_s=0.3, verify_s=5))
+    task = script_task(tmp_path, budget=Budget(episode_s=1.5, verify_s=30))
     script = b"#!/bin/sh\necho 42 > /app/total.txt\nsleep 60\n"
     record = await run_episode(task, ScriptAgent(script), FakeProvider())
     assert (record.facts["ended_by"], record.outcome.cause) == ("episode_deadline", "episode_timeout")
     assert record.outcome.reward == 1.0
-    assert record.facts["clocks"]["held_s"]["tool"] > 0.2
+    assert record.facts["clocks"]["held_s"]["tool"] > 0
 
 
 def lost_on(command: str, **facts: Any) -> Faults:
@@ -302,7 +302,7 @@ async def test_a_state_that_breaks_a_good_verifier_is_the_models(tmp_path: Path)
 async def test_an_endless_submission_is_no_way_out(tmp_path: Path) -> None:
     test = "#!/bin/sh\nsh /app/total.txt > /app/said 2>/dev/null\ngrep -qx 42 /app/said && r=1 || r=0\necho $r > /logs/verifier/reward.txt\n"
     task = script_task(
-        tmp_path, test=test, oracle="#!/bin/sh\necho 'echo 42' > /app/total.txt\n", budget=Budget(verify_s=0.5)
+        tmp_path, test=test, oracle="#!/bin/sh\necho 'echo 42' > /app/total.txt\n", budget=Budget(verify_s=3)
     )
     agent = ScriptAgent(b"#!/bin/sh\necho 'sleep 60' > /app/total.txt\n")
     record = await run_episode(task, agent, FakeProvider())
@@ -368,7 +368,7 @@ async def test_a_second_cancel_during_clean_up_is_raised(tmp_path: Path) -> None
 
 
 async def test_replies_that_never_come_are_the_engines(tmp_path: Path) -> None:
-    task = text_task(tmp_path, budget=Budget(episode_s=0.2))
+    task = text_task(tmp_path, budget=Budget(episode_s=1))
     record = await run_episode(task, ConversationAgent(ScriptedPolicy([30.0, Reply(text="5", finish="stop")])), None)
     assert (record.outcome.outcome_class, record.outcome.cause) == ("infra_failure", "inference_wait")
 

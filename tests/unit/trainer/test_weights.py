@@ -140,7 +140,7 @@ def hanging(name: str, call: str) -> FakeEngine:
 
 @pytest.mark.parametrize("call", ["pause", "load", "resume", "score", "generate"])
 async def test_a_replica_that_hangs_leaves_and_the_rest_can_be_published_to(call: str) -> None:
-    run = Run(FakeEngine("good"), hanging("bad", call), limit_s=0.5)
+    run = Run(FakeEngine("good"), hanging("bad", call), limit_s=2)
     await run.publisher.start()
     run.engines[1].hangs = True
     with pytest.raises(EngineError, match="no answer within") as caught:
@@ -152,7 +152,7 @@ async def test_a_replica_that_hangs_leaves_and_the_rest_can_be_published_to(call
 
 
 async def test_a_replica_that_cannot_even_be_closed_holds_nobody_up() -> None:
-    run = Run(FakeEngine("good"), hanging("bad", "close"), limit_s=0.5)
+    run = Run(FakeEngine("good"), hanging("bad", "close"), limit_s=2)
     await run.publisher.start()
     run.engines[1].hangs = True
     run.engines[1].fail.add("load")
@@ -162,7 +162,7 @@ async def test_a_replica_that_cannot_even_be_closed_holds_nobody_up() -> None:
 
 
 async def test_a_replica_that_hangs_before_any_update_ends_the_run() -> None:
-    run = Run(hanging("bad", "score"), limit_s=0.5)
+    run = Run(hanging("bad", "score"), limit_s=2)
     run.engines[0].hangs = True
     with pytest.raises(EngineError) as caught:
         await run.publisher.start()

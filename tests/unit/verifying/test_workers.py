@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from envsdk.errors import VerifierError
-from envsdk.verifying import isolation, workers
+from envsdk.verifying import isolation, python, workers
 from envsdk.verifying.verdict import EndState
 from envsdk.verifying.verify import verify
 from envsdk.verifying.workers import Workers
@@ -46,6 +47,36 @@ def test_the_same_content_keeps_its_process(tmp_path: Path, pool: Workers) -> No
     first = pool.get("k", folder, "verifier.py")
     assert first.submit(REQUEST).result(30)["value"] == "1.0"
     assert pool.get("k", folder, "verifier.py") is first
+
+
+def test_a_process_outlives_the_thread_that_asked_for_it(tmp_path: Path, pool: Workers) -> None:
+    folder = verifier_in(tmp_path / "tests")
+    asking = threading.Thread(target=pool.get, args=("k", folder, "verifier.py"))
+    asking.start()
+    asking.join()
+    worker = pool.warm("k", "verifier.py")
+    assert worker is not None
+    assert worker.submit(REQUEST).result(30)["value"] == "1.0"
+    assert worker.submit(REQUEST).result(30)["value"] == "1.0"
+
+
+async def test_a_process_that_ended_as_it_was_found_warm_is_asked_for_again(
+    tmp_path: Path, pool: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(python, "WORKERS", pool)
+    task = text_task(tmp_path)
+    assert (await verify(task, EndState(answer=b"5"), None)).reward == 1.0
+    [worker] = pool._workers.values()
+    submit = worker.submit
+
+    def dies(request: dict[str, Any]) -> Any:
+        worker._process.kill()
+        worker._process.wait()
+        return submit(request)
+
+    monkeypatch.setattr(worker, "submit", dies)
+    assert (await verify(task, EndState(answer=b"5"), None)).reward == 1.0
+    assert [other is worker for other in pool._workers.values()] == [False]
 
 
 def test_a_process_that_died_is_replaced_and_says_that_it_was_lost(tmp_path: Path, pool: Workers) -> None:
