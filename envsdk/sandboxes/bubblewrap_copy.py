@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,18 +23,26 @@ if TYPE_CHECKING:
     from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox
 
 
-async def copy_in(box: BubblewrapSandbox, context: Context, copy: Copy, workdir: str, *, word: str) -> None:
-    """Do one COPY or ADD. Raises `SandboxError` (``build_failed``) for a source that the context does not hold."""
+async def copy_in(
+    box: BubblewrapSandbox, context: Context, copy: Copy, workdir: str, *, word: str, written: Mapping[str, bytes]
+) -> None:
+    """Do one COPY or ADD; ``written`` are sources that the Dockerfile itself holds.
+
+    Raises `SandboxError` (``build_failed``) for a source that the context does not hold.
+    """
     target = posixpath.join(workdir, copy.target)
     owner = copy.owner.partition(":")[0] if not copy.owner[:1].isdecimal() else copy.owner
-    found = [path for pattern in copy.sources for path in _matching(context, pattern)]
-    into_folder = copy.target.endswith("/") or copy.target in {".", "./"} or len(found) > 1
-    if not found:
+    found = [path for pattern in copy.sources if pattern not in written for path in _matching(context, pattern)]
+    into_folder = copy.target.endswith("/") or copy.target in {".", "./"} or len(found) + len(written) > 1
+    if not found and not written:
         raise SandboxError(
             f"the Dockerfile does not build: {word} {' '.join(copy.sources)}: no such file in the build context",
             code="build_failed",
             where=str(context.root),
         )
+    mode = copy.mode if copy.mode is not None else 0o644
+    for name, data in written.items():
+        await box.write(await _place(box, target, name, into_folder=into_folder), data, mode=mode, user=owner)
     for name in found:
         path = context.root / name
         if path.is_dir() and not path.is_symlink():
@@ -43,11 +52,15 @@ async def copy_in(box: BubblewrapSandbox, context: Context, copy: Copy, workdir:
         elif word == "ADD" and await asyncio.to_thread(tarfile.is_tarfile, path):
             await box.put_tree(await asyncio.to_thread(_unpacked, path), target, user=owner)
         else:
-            is_folder = into_folder or (await box.exec(["test", "-d", target], cwd="/")).exit_code == 0
-            place = posixpath.join(target, posixpath.basename(name)) if is_folder else target
+            place = await _place(box, target, name, into_folder=into_folder)
             await box.upload(path, place, user=owner)
             if copy.mode is not None:
                 await box.exec(["chmod", f"{copy.mode:o}", place], cwd="/")
+
+
+async def _place(box: BubblewrapSandbox, target: str, name: str, *, into_folder: bool) -> str:
+    is_folder = into_folder or (await box.exec(["test", "-d", target], cwd="/")).exit_code == 0
+    return posixpath.join(target, posixpath.basename(name)) if is_folder else target
 
 
 def _matching(context: Context, pattern: str) -> list[str]:

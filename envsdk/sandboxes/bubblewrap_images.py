@@ -27,6 +27,7 @@ from envsdk.sandboxes.bubblewrap_copy import copy_in, copy_tree, export_tree
 from envsdk.sandboxes.bubblewrap_store import PREFIX, TreeImage
 from envsdk.sandboxes.context import Context, read_context
 from envsdk.sandboxes.dockerfile import Step, assignments, command_words, copy_of, expand, parse
+from envsdk.sandboxes.here_documents import PlainDockerfile, plain
 from envsdk.sandboxes.kept import DEFAULT_PATH
 from envsdk.sandboxes.progress import Progress, silent
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from envsdk.sandboxes.bubblewrap import BubblewrapProvider
     from envsdk.sandboxes.bubblewrap_box import BubblewrapSandbox
 
+_READING = 2
+"""How Dockerfiles are read, counted up when what they lead to changes: images of an older reading are built again."""
 _BUILD_LIMITS = Limits(cpus=float(os.cpu_count() or 1), memory_mib=4096, disk_mib=16384, pids=2048)
 
 
@@ -154,17 +157,18 @@ class TreeImages:
 
     async def _built(self, environment: Path, build_s: float) -> TreeImage:
         context = await asyncio.to_thread(read_context, environment)
-        wanted = aliases.wanted_bases(context.dockerfile)
-        parse(context.dockerfile)
+        dockerfile = plain(context.dockerfile)
+        wanted = aliases.wanted_bases(dockerfile.text)
+        parse(dockerfile.text)
         base = await self._found(wanted[0])
-        key = hashlib.sha256(json.dumps([context.digest, base.id]).encode()).hexdigest()[:32]
+        key = hashlib.sha256(json.dumps([context.digest, base.id, _READING]).encode()).hexdigest()[:32]
         if (done := self._store.image(PREFIX + key)) is not None and self._store.note_use(done):
             return done
         lock = AsyncFileLock(self._store.root / "locks" / f"{key}.lock", timeout=build_s)
         log = self._store.root / "logs" / f"{key}.log"
         try:
             async with lock, asyncio.timeout(build_s):
-                return self._store.image(PREFIX + key) or await self._run_steps(context, base, key, log)
+                return self._store.image(PREFIX + key) or await self._run_steps(context, dockerfile, base, key, log)
         except (Timeout, TimeoutError) as error:
             raise SandboxError(
                 f"the Dockerfile does not build: no end after {build_s:.0f} s",
@@ -173,20 +177,26 @@ class TreeImages:
                 where=str(environment),
             ) from error
 
-    async def _run_steps(self, context: Context, base: TreeImage, key: str, log: Path) -> TreeImage:
+    async def _run_steps(
+        self, context: Context, dockerfile: PlainDockerfile, base: TreeImage, key: str, log: Path
+    ) -> TreeImage:
         spec = SandboxSpec(image=base.reference, user="root", workdir="/", network="public", limits=_BUILD_LIMITS)
         build = _Build(env=dict(base.env), workdir=base.workdir or "/", user=base.user or "root")
         box = await self._provider.start(spec, 60.0)
         try:
             with log.open("wb") as lines:
-                for step in parse(context.dockerfile):
+                for step in parse(dockerfile.text):
                     title = f"{step.word} {step.text}"
                     self._progress(title)
                     lines.write(f"--> {title}\n".encode())
                     if step.word == "RUN":
                         await self._run(box, build, step, log=log, context=context)
                     elif step.word in {"COPY", "ADD"}:
-                        await copy_in(box, context, copy_of(step, build.values), build.workdir, word=step.word)
+                        copy = copy_of(step, build.values)
+                        written = {
+                            source: dockerfile.files[source] for source in copy.sources if source in dockerfile.files
+                        }
+                        await copy_in(box, context, copy, build.workdir, word=step.word, written=written)
                     elif step.word == "WORKDIR":
                         build.workdir = posixpath.join(build.workdir, expand(step.text, build.values))
                         await box.exec(["mkdir", "-p", build.workdir], cwd="/")
@@ -213,7 +223,7 @@ class TreeImages:
         )
 
     async def _run(self, box: BubblewrapSandbox, build: _Build, step: Step, *, log: Path, context: Context) -> None:
-        words = command_words(step.text) if step.body is None else ["/bin/sh", "-c", step.body]
+        words = command_words(step.text)
         tail: list[bytes] = []
         with log.open("ab") as lines:
 

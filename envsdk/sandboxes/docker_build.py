@@ -7,7 +7,7 @@ import re
 import tarfile
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,17 +78,13 @@ def _plain(said: object) -> str:
     return _COLOUR.sub("", str(said or "")).strip()
 
 
-def context_archive(context: Context, dockerfile: str) -> bytes:
-    """The build context as a tar with this Dockerfile: the same bytes for the same content."""
+def context_archive(context: Context, dockerfile: str, more: Mapping[str, bytes]) -> bytes:
+    """The build context as a tar with this Dockerfile and ``more`` files: the same bytes for the same content."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name in context.files:
             path = context.root / name
             if name == "Dockerfile":
-                data = dockerfile.encode()
-                info = tarfile.TarInfo(name)
-                info.size, info.mode = len(data), 0o644
-                tar.addfile(info, io.BytesIO(data))
                 continue
             info = tar.gettarinfo(path, arcname=name)
             info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
@@ -97,4 +93,8 @@ def context_archive(context: Context, dockerfile: str) -> bytes:
                     tar.addfile(info, content)
             else:
                 tar.addfile(info)
+        for name, data in {"Dockerfile": dockerfile.encode(), **more}.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(data), 0o644
+            tar.addfile(info, io.BytesIO(data))
     return out.getvalue()

@@ -22,6 +22,7 @@ from envsdk.sandboxes import aliases
 from envsdk.sandboxes.context import Context, read_context
 from envsdk.sandboxes.docker_build import NO_END, build, context_archive
 from envsdk.sandboxes.docker_engine import Engine
+from envsdk.sandboxes.here_documents import plain
 from envsdk.sandboxes.progress import Progress, silent
 
 REPOSITORY = "envsdk-task"
@@ -137,7 +138,7 @@ class DockerImages:
     async def _built(self, environment: Path, build_s: float) -> str:
         context = await asyncio.to_thread(read_context, environment)
         bases: dict[str, tuple[str, str]] = {}
-        for wanted in aliases.wanted_bases(context.dockerfile):
+        for wanted in aliases.wanted_bases(plain(context.dockerfile).text):
             bases[wanted] = await self._found(wanted, build_s)
         identity = json.dumps(
             [context.digest, {wanted: pinned for wanted, (pinned, _) in bases.items()}], sort_keys=True
@@ -174,7 +175,10 @@ class DockerImages:
         return pinned
 
     async def _build(self, context: Context, used: Mapping[str, str], tag: str, build_s: float, log: Path) -> None:
-        archive = await asyncio.to_thread(context_archive, context, aliases.rewrite(context.dockerfile, used))
+        dockerfile = plain(context.dockerfile)  # the engine's own builder, which the API speaks to, knows none
+        archive = await asyncio.to_thread(
+            context_archive, context, aliases.rewrite(dockerfile.text, used), dockerfile.files
+        )
         failed = await self._engine.call(
             build, self._engine, archive, tag, log=log, build_s=build_s, progress=self._progress
         )

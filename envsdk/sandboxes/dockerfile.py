@@ -2,7 +2,8 @@
 
 FROM, ARG, ENV, RUN, COPY, ADD of local files, WORKDIR, USER, CMD, ENTRYPOINT; EXPOSE, LABEL, STOPSIGNAL, VOLUME,
 MAINTAINER and HEALTHCHECK say nothing about the file system and are read past. ONBUILD and SHELL, a second stage, and a
-URL in ADD raise `SandboxError` with code ``dockerfile_unsupported``, naming the line.
+URL in ADD raise `SandboxError` with code ``dockerfile_unsupported``, naming the line. Here-documents are written out
+before (`envsdk.sandboxes.here_documents`).
 """
 
 from __future__ import annotations
@@ -24,22 +25,21 @@ _VALUE = re.compile(r"\\(.)|\$\{(\w+)(?::([-+])([^}]*))?\}|\$(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One instruction; ``text`` is what follows the word, lines joined; ``body`` a here-document's lines, if any."""
+    """One instruction; ``text`` is what follows the word, lines joined."""
 
     line: int
     word: str
     text: str
-    body: str | None = None
 
 
 def parse(dockerfile: str) -> list[Step]:
     """The instructions in order. Raises `SandboxError` (``dockerfile_unsupported``, ``dockerfile_invalid``)."""
     steps: list[Step] = []
-    lines = dockerfile.splitlines()
+    lines = dockerfile.split("\n")
     at = 0
     while at < len(lines):
         first = at
-        text, at = _joined(lines, at)
+        text, at = joined(lines, at)
         word, _, rest = text.partition(" ")
         word = word.upper()
         if not text or text.startswith("#") or word in _PASSED_OVER:
@@ -54,8 +54,7 @@ def parse(dockerfile: str) -> list[Step]:
             )
         if word == "FROM" and any(step.word == "FROM" for step in steps):
             raise _unsupported(first, "a second stage")
-        body, at = _here_document(rest, lines, at) if word == "RUN" else (None, at)
-        steps.append(Step(first + 1, word, rest.strip(), body))
+        steps.append(Step(first + 1, word, rest.strip()))
     if not any(step.word == "FROM" for step in steps):
         raise SandboxError(
             "the Dockerfile has no FROM", code="dockerfile_invalid", hint="begin it with FROM and an image"
@@ -63,27 +62,16 @@ def parse(dockerfile: str) -> list[Step]:
     return steps
 
 
-def _joined(lines: list[str], at: int) -> tuple[str, int]:
-    """The instruction that starts at a line, its continuations joined, and the number of the line after it."""
+def joined(lines: list[str], at: int) -> tuple[str, int]:
+    """The instruction that starts at a line, continued lines joined to one, and the number of the line after it."""
     text = lines[at].strip()
     at += 1
     while text.endswith("\\") and not text.startswith("#") and at < len(lines):
-        following = lines[at].strip()
+        following = lines[at].rstrip()
         at += 1
-        if not following.startswith("#"):
-            text = f"{text[:-1]}\n{following}"
+        if following and not following.lstrip().startswith("#"):
+            text = text[:-1] + following
     return text, at
-
-
-def _here_document(rest: str, lines: list[str], at: int) -> tuple[str | None, int]:
-    marker = re.match(r"<<-?[\"']?(\w+)[\"']?\s*$", rest.strip())
-    if marker is None:
-        return None, at
-    block = []
-    while at < len(lines) and lines[at].strip() != marker[1]:
-        block.append(lines[at])
-        at += 1
-    return "\n".join(block) + "\n", at + 1
 
 
 def _unsupported(line: int, what: str) -> SandboxError:
@@ -112,7 +100,7 @@ def expand(text: str, values: Mapping[str, str]) -> str:
 
 def assignments(text: str, values: Mapping[str, str]) -> dict[str, str]:
     """``NAME=value ...`` or the older ``NAME value`` of ENV and ARG, quotes removed, values filled in."""
-    words = shlex.split(text.replace("\\\n", " ").replace("\n", " "))
+    words = shlex.split(text)
     if words and "=" not in words[0]:
         return {words[0]: expand(" ".join(words[1:]), values)}
     return {name: expand(value, values) for name, _, value in (word.partition("=") for word in words)}

@@ -94,6 +94,41 @@ async def test_a_dockerfile_makes_the_same_files_whoever_builds_it(provider: San
     assert [line for line in seen.splitlines() if "./inner/unpacked " not in line] == EXPECTED.splitlines()
 
 
+HERE = r"""
+FROM python:3.12-slim
+ENV NAME=you
+RUN cat > /srv/quoted <<'END' && \
+    echo and > /srv/after
+$NAME "stays"
+END
+RUN <<END
+set -e
+echo "$NAME ran" > /srv/ran
+END
+COPY --chown=1234:1234 <<one.txt <<'two.sh' /srv/made/
+hello $NAME
+one.txt
+$NAME
+two.sh
+RUN printf '%s-%s' \
+    joined \
+    words > /srv/joined
+"""
+
+
+async def test_here_documents_make_the_same_files_whoever_builds_them(
+    provider: SandboxProvider, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text(HERE)
+    image = await provider.ensure_image(tmp_path, None)
+    box = await provider.acquire(SandboxSpec(image=image, user="root", workdir="/srv"))
+    seen = (
+        await box.exec("cat quoted after ran made/one.txt made/two.sh joined; stat -c ' %u %a' made/*")
+    ).stdout.decode()
+    await box.close()
+    assert seen == '$NAME "stays"\nand\nyou ran\nhello you\n$NAME\njoined-words 1234 644\n 1234 644\n'
+
+
 async def test_what_stood_in_for_the_base_is_told(provider: SandboxProvider, folder: Path) -> None:
     image = await provider.ensure_image(folder, None)
     told = provider.describe(image)  # type: ignore[attr-defined]

@@ -393,9 +393,9 @@ def test_a_calibration_is_started_watched_and_finished(
 def until(page: sync_api.Page, text: str, *, reload: bool) -> None:
     """Wait for a text to appear by itself, or by pressing the page's own link where it has no scripts."""
     if not reload:
-        page.wait_for_selector(f"main:has-text('{text}')", timeout=20_000)
+        page.wait_for_selector(f"main:has-text('{text}')", timeout=60_000)
         return
-    for _ in range(40):
+    for _ in range(120):
         if text in page.inner_text("main"):
             return
         page.wait_for_timeout(500)
