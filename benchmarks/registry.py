@@ -51,7 +51,7 @@ def _large(options: argparse.Namespace, measure: Callable[[LocalRegistry, str], 
 
 def _databases(options: argparse.Namespace) -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="envsdk-bench-") as folder:
-        yield from _ingest(lambda name: LocalRegistry(f"sqlite:///{folder}/{name}.sqlite"), "SQLite")
+        yield from registry_ingest.ingest(lambda name: LocalRegistry(f"sqlite:///{folder}/{name}.sqlite"), "SQLite")
     if options.postgres:
         import psycopg
 
@@ -64,15 +64,10 @@ def _databases(options: argparse.Namespace) -> Iterator[Row]:
             made.append(database_name)
             return LocalRegistry(options.postgres.rsplit("/", 1)[0] + f"/{database_name}", blobs_url="memory://")
 
-        yield from _ingest(fresh, "PostgreSQL")
+        yield from registry_ingest.ingest(fresh, "PostgreSQL")
         with psycopg.connect(options.postgres.replace("+psycopg", ""), autocommit=True) as connection:
             for name in made:
                 connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _ingest(fresh: Callable[[str], LocalRegistry], label: str) -> Iterator[Row]:
-    with fresh("ours") as registry, fresh("floor") as floor:
-        yield from registry_ingest.ingest(registry, floor, label)
 
 
 def main() -> None:

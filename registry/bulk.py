@@ -19,13 +19,20 @@ _COPY_FROM = 50
 
 def insert_rows(session: Session, table: FromClause, rows: Sequence[dict[str, Any]]) -> None:
     """Insert ``rows``, which all have the same keys, in the session's transaction."""
-    if not rows:
+    if rows:
+        columns = list(rows[0])
+        insert_values(session, table, columns, [tuple(map(row.__getitem__, columns)) for row in rows])
+
+
+def insert_values(
+    session: Session, table: FromClause, columns: Sequence[str], values: Sequence[tuple[Any, ...]]
+) -> None:
+    """`insert_rows` of tuples that hold ``columns`` in their order."""
+    if not values:
         return
     connection = session.connection()
-    columns = list(rows[0])
-    values = [tuple(map(row.__getitem__, columns)) for row in rows]
     name, named = table.name, ", ".join(columns)  # type: ignore[attr-defined]
-    if connection.dialect.name == "postgresql" and len(rows) >= _COPY_FROM:
+    if connection.dialect.name == "postgresql" and len(values) >= _COPY_FROM:
         driver: Any = connection.connection.driver_connection
         with driver.cursor() as cursor, cursor.copy(f"COPY {name} ({named}) FROM STDIN") as copy:
             for row in values:
@@ -38,16 +45,23 @@ def insert_rows(session: Session, table: FromClause, rows: Sequence[dict[str, An
 
 def update_rows(session: Session, table: FromClause, rows: Sequence[dict[str, Any]], *, where: Sequence[str]) -> None:
     """Set the columns of each row where the columns ``where`` have its values; all rows have the same keys."""
-    if not rows:
+    if rows:
+        columns = [*(column for column in rows[0] if column not in where), *where]
+        update_values(session, table, columns, [tuple(map(row.__getitem__, columns)) for row in rows], where=len(where))
+
+
+def update_values(
+    session: Session, table: FromClause, columns: Sequence[str], values: Sequence[tuple[Any, ...]], *, where: int
+) -> None:
+    """`update_rows` of tuples that hold ``columns`` in their order, the last ``where`` of which find the row."""
+    if not values:
         return
     connection = session.connection()
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    given = [column for column in rows[0] if column not in where]
-    setting = ", ".join(f"{column} = {mark}" for column in given)
-    finding = " AND ".join(f"{column} = {mark}" for column in where)
+    setting = ", ".join(f"{column} = {mark}" for column in columns[:-where])
+    finding = " AND ".join(f"{column} = {mark}" for column in columns[-where:])
     statement = f"UPDATE {table.name} SET {setting} WHERE {finding}"  # type: ignore[attr-defined]  # noqa: S608
-    order = [*given, *where]
-    connection.exec_driver_sql(statement, [tuple(map(row.__getitem__, order)) for row in rows])
+    connection.exec_driver_sql(statement, values)
 
 
 def is_one_of(session: Session, column: Any, values: Sequence[Any]) -> ColumnElement[bool]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import NamedTuple
 
+import msgspec
 import rfc8785
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -20,18 +21,20 @@ from sqlalchemy.orm import Session
 from envsdk.digest import sha256_hex
 from envsdk.episode.record import EpisodeRecord, PolicyId
 from envsdk.errors import UsageError
-from registry.acceptance import Rejected, fault_of, misfit_of, read_line
-from registry.bulk import insert_rows, is_one_of
-from registry.db import Episode, Item, Outcome, Policy, Run
+from registry.acceptance import Rejected, fault_of, tokens_of, unknown_digest
+from registry.bulk import insert_values, is_one_of
+from registry.db import Episode, Item, Outcome, OutcomeRow, Policy, Run
 from registry.db.engine import Database
 from registry.derive.events import OutcomeEvent
 from registry.derive.fold import chunks, fold
 from registry.derive.lineages import ensure_lineage, lineage_name
 from registry.derive.tallies import count_in
+from registry.ledger_line import read_line
 
-_T = TypeVar("_T")
-BATCH = 5_000
+BATCH = 20_000
 """Episodes a transaction: an item's estimate is read and written once in each, however many of them are its own."""
+BATCH_BYTES = 64 << 20
+"""Stored records a transaction, before the episode that reaches it."""
 RUN_NAME = 128
 """Characters of a run's name."""
 _WORTH_COMPRESSING = 4_096
@@ -57,8 +60,69 @@ class Names:
     """Ids of the items, policies and runs met so far, looked up once a call."""
 
     items: dict[tuple[str, str], int] = field(default_factory=dict)
-    policies: dict[str, tuple[int, int | None]] = field(default_factory=dict)
-    last_policy: tuple[PolicyId, tuple[int, int | None]] | None = None
+    policies: dict[bytes, tuple[int, int | None]] = field(default_factory=dict)
+
+
+class _Ended(NamedTuple):
+    """What is kept of a record until its batch is written: a fraction of the record itself."""
+
+    episode_id: str
+    pair: tuple[str, str]
+    policy: PolicyId
+    weight_version: int
+    outcome_class: str
+    cause: str
+    passed: bool | None
+    reward: float | None
+    group_id: str
+    seconds: float | None
+    tokens: int | None
+    started_at: float
+    stored: bytes
+
+
+class _Batch:
+    """Records that will be one transaction, and what was rejected on the way."""
+
+    def __init__(self) -> None:
+        self.ended: list[_Ended] = []
+        self.rejected: list[Rejected] = []
+        self._bytes = 0
+        self._policy: PolicyId | None = None
+
+    @property
+    def full(self) -> bool:
+        return len(self.ended) >= BATCH or self._bytes >= BATCH_BYTES
+
+    def add(self, record: EpisodeRecord, stored: bytes | None = None) -> None:
+        """Take what the tables need of ``record``; ``stored``: its JSON, where it is at hand."""
+        if (fault := fault_of(record)) is not None:
+            self.rejected.append(fault)
+            return
+        if record.policy != self._policy:  # nearly always the one before: one object for all of them
+            self._policy = record.policy
+        outcome = record.outcome
+        packed_record = packed(stored if stored is not None else record.model_dump_json().encode())
+        self._bytes += len(packed_record)
+        self.ended.append(
+            _Ended(
+                record.episode_id,
+                (record.task_digest, record.verifier_digest),
+                self._policy,
+                record.weight_version_oldest or 0,
+                outcome.outcome_class,
+                outcome.cause,
+                outcome.outcome_class == "model_success"
+                if outcome.graded and outcome.outcome_class in GRADED_CLASSES
+                else None,
+                outcome.reward,
+                record.group_id,
+                record.times.total_s,
+                tokens_of(record),
+                record.started_at,
+                packed_record,
+            )
+        )
 
 
 def append_records(database: Database, records: Iterable[EpisodeRecord], *, run: str = "") -> AppendResult:
@@ -73,14 +137,13 @@ def append_records(database: Database, records: Iterable[EpisodeRecord], *, run:
         UsageError: ``run`` is no name (``bad_name``).
         StoreError: the database failed; batches before the failing one are in, and sending all again is safe.
     """
-    if len(run) > RUN_NAME or "\0" in run:
-        raise UsageError(f"a run's name has at most {RUN_NAME} characters, and no NUL", code="bad_name")
-    result = AppendResult()
-    names = Names()
-    for batch in _batches(records):
-        with database.writing() as session:
-            result += _append_batch(session, batch, names=names, run=run)
-    return result
+    write = _writer(database, run)
+    result, batch = AppendResult(), _Batch()
+    for record in records:
+        batch.add(record)
+        if batch.full:
+            result, batch = result + write(batch), _Batch()
+    return result + write(batch)
 
 
 def append_lines(
@@ -96,67 +159,90 @@ def append_lines(
     A line that is no record is rejected as ``invalid_record``, or ``not_a_number``; ``first`` is the number of the
     first line, and ``progress`` hears the result so far.
     """
-    result = AppendResult()
-    for numbered in _batches(enumerate(lines, start=first)):
-        records: list[EpisodeRecord] = []
-        rejected: list[Rejected] = []
-        for number, line in numbered:
-            if not line.strip():
-                continue
-            parsed = read_line(line, which=f"line {number}")
-            (records if isinstance(parsed, EpisodeRecord) else rejected).append(parsed)  # type: ignore[arg-type]
-        result += append_records(database, records, run=run) + AppendResult(rejected=tuple(rejected))
+    write = _writer(database, run)
+    result, batch = AppendResult(), _Batch()
+    for number, line in enumerate(lines, start=first):
+        if not line.strip():
+            continue
+        read = read_line(line, which=f"line {number}")
+        if isinstance(read, Rejected):
+            batch.rejected.append(read)
+        else:
+            batch.add(*read)
+        if batch.full or len(batch.rejected) >= BATCH:
+            result, batch = result + write(batch), _Batch()
+            progress(result)
+    if batch.ended or batch.rejected:
+        result += write(batch)
         progress(result)
     return result
 
 
-def _batches(things: Iterable[_T]) -> Iterator[list[_T]]:
-    batch: list[_T] = []
-    for thing in things:
-        batch.append(thing)
-        if len(batch) >= BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+def _writer(database: Database, run: str) -> Callable[[_Batch], AppendResult]:
+    if len(run) > RUN_NAME or "\0" in run:
+        raise UsageError(f"a run's name has at most {RUN_NAME} characters, and no NUL", code="bad_name")
+    names = Names()
+
+    def write(batch: _Batch) -> AppendResult:
+        if not batch.ended:
+            return AppendResult(rejected=tuple(batch.rejected))
+        with database.writing() as session:
+            return _append_batch(session, batch, names=names, run=run)
+
+    return write
 
 
-def _append_batch(session: Session, records: Sequence[EpisodeRecord], *, names: Names, run: str) -> AppendResult:
-    fitting: list[EpisodeRecord] = []
-    rejected: list[Rejected] = []
-    for record in records:
-        misfit = misfit_of(record)
-        if misfit is None:
-            fitting.append(record)
-        else:
-            rejected.append(misfit)
-    fresh, duplicate = _without_known(session, fitting)
+def _append_batch(session: Session, batch: _Batch, *, names: Names, run: str) -> AppendResult:
+    fresh = _without_known(session, batch.ended)
     _learn_items(session, fresh, names)
-    rows: list[dict[str, Any]] = []
+    rows: list[OutcomeRow] = []
     events: list[OutcomeEvent] = []
-    episodes: list[dict[str, Any]] = []
+    episodes: list[tuple[str, bytes]] = []
+    rejected = list(batch.rejected)
     run_id = _run_id(session, run) if run and fresh else None
     position = session.scalar(select(func.max(Outcome.id))) or 0
-    for record in fresh:
-        fault = fault_of(record, names.items)
-        if fault is not None:
-            rejected.append(fault)
+    policy: PolicyId | None = None
+    policy_id, lineage_id = 0, None
+    for ended in fresh:
+        item_id = names.items.get(ended.pair)
+        if item_id is None:
+            rejected.append(unknown_digest(ended.episode_id, *ended.pair))
             continue
+        if ended.policy is not policy:
+            policy = ended.policy
+            policy_id, lineage_id = _policy(session, policy, names)
         position += 1
-        row = _row(record, names, session, position=position, run_id=run_id)
-        rows.append(row)
-        events.append(event_of(row, agent=record.policy.model))
-        episodes.append({"episode_id": record.episode_id, "record": packed(record)})
-    insert_rows(session, Outcome.__table__, rows)
-    insert_rows(session, Episode.__table__, episodes)
+        episode_id, _, _, version, outcome_class, cause, passed, reward, group_id, seconds, tokens, at, stored = ended
+        rows.append(
+            OutcomeRow(
+                position,
+                episode_id,
+                item_id,
+                policy_id,
+                lineage_id,
+                version,
+                outcome_class,
+                cause,
+                passed,
+                reward,
+                group_id,
+                seconds,
+                tokens,
+                at,
+                run_id,
+            )
+        )
+        events.append(OutcomeEvent(item_id, lineage_id, position, passed, cause, version, policy.model, at))
+        episodes.append((episode_id, stored))
+    insert_values(session, Outcome.__table__, OutcomeRow._fields, rows)
+    insert_values(session, Episode.__table__, ("episode_id", "record"), episodes)
     count_in(session, rows)
     fold(session, events)
-    return AppendResult(len(rows), duplicate, tuple(rejected))
+    return AppendResult(len(rows), len(batch.ended) - len(fresh), tuple(rejected))
 
 
-def packed(record: EpisodeRecord) -> bytes:
-    """The whole record as stored: JSON, zlib-compressed where that is worth the time."""
-    plain = record.model_dump_json().encode()
+def packed(plain: bytes) -> bytes:
+    """A record's JSON as stored: zlib-compressed where that is worth the time."""
     return plain if len(plain) < _WORTH_COMPRESSING else zlib.compress(plain, 1)
 
 
@@ -165,25 +251,12 @@ def unpacked(stored: bytes) -> bytes:
     return stored if stored.startswith(b"{") else zlib.decompress(stored)
 
 
-def event_of(row: Mapping[str, Any], *, agent: str) -> OutcomeEvent:
-    """The event that an outcome's row stands for; ``agent`` is the model's name, or ``oracle``."""
-    return OutcomeEvent(
-        item_id=row["item_id"],
-        lineage_id=row["lineage_id"],
-        position=row["id"],
-        passed=row["passed"],
-        cause=row["cause"],
-        weight_version=row["weight_version"],
-        agent=agent,
-        at=row["started_at"],
-    )
-
-
-def _without_known(session: Session, records: Sequence[EpisodeRecord]) -> tuple[list[EpisodeRecord], int]:
-    first = {record.episode_id: record for record in reversed(records)}
+def _without_known(session: Session, ended: Sequence[_Ended]) -> list[_Ended]:
+    first: dict[str, _Ended] = {}
+    for one in ended:
+        first.setdefault(one.episode_id, one)
     known = known_ids(session, list(first))
-    fresh = [record for record in records if record.episode_id not in known and first[record.episode_id] is record]
-    return fresh, len(records) - len(fresh)
+    return [one for episode_id, one in first.items() if episode_id not in known]
 
 
 def known_ids(session: Session, episode_ids: Sequence[str]) -> set[str]:
@@ -194,8 +267,8 @@ def known_ids(session: Session, episode_ids: Sequence[str]) -> set[str]:
     return known
 
 
-def _learn_items(session: Session, records: Sequence[EpisodeRecord], names: Names) -> None:
-    missing = sorted({record.task_digest for record in records} - {task for task, _ in names.items})
+def _learn_items(session: Session, ended: Sequence[_Ended], names: Names) -> None:
+    missing = sorted({one.pair[0] for one in ended} - {task for task, _ in names.items})
     for some in chunks(missing):
         for row in session.execute(
             select(Item.id, Item.task_digest, Item.verifier_digest).where(is_one_of(session, Item.task_digest, some))
@@ -203,36 +276,11 @@ def _learn_items(session: Session, records: Sequence[EpisodeRecord], names: Name
             names.items[row.task_digest, row.verifier_digest] = row.id
 
 
-def _row(record: EpisodeRecord, names: Names, session: Session, *, position: int, run_id: int | None) -> dict[str, Any]:
-    policy_id, lineage_id = _policy(session, record.policy, names)
-    outcome = record.outcome
-    graded = outcome.graded and outcome.outcome_class in GRADED_CLASSES
-    return {
-        "id": position,
-        "run_id": run_id,
-        "episode_id": record.episode_id,
-        "item_id": names.items[record.task_digest, record.verifier_digest],
-        "policy_id": policy_id,
-        "lineage_id": lineage_id,
-        "weight_version": record.weight_version_oldest or 0,
-        "outcome_class": outcome.outcome_class,
-        "cause": outcome.cause,
-        "passed": outcome.outcome_class == "model_success" if graded else None,
-        "reward": outcome.reward,
-        "group_id": record.group_id,
-        "seconds": record.times.total_s,
-        "tokens": sum(turn.generated_tokens for turn in record.turns) if record.turns else None,
-        "started_at": record.started_at,
-    }
-
-
 def _policy(session: Session, policy: PolicyId, names: Names) -> tuple[int, int | None]:
-    # A trainer's records share one policy object; writing it out for each costs more than the look-up.
-    if names.last_policy is not None and names.last_policy[0] is policy:
-        return names.last_policy[1]
-    said = policy.model_dump_json()
+    """Ids of the policy and of its lineage, made where they are new."""
+    said = msgspec.json.encode(policy) if isinstance(policy, msgspec.Struct) else policy.model_dump_json().encode()
     if said not in names.policies:
-        identity = policy.model_dump(mode="json")
+        identity = PolicyId.model_validate_json(said).model_dump(mode="json")
         key = sha256_hex(rfc8785.dumps(identity))
         name = lineage_name(identity)
         lineage = None if name is None else ensure_lineage(session, name)
@@ -243,7 +291,6 @@ def _policy(session: Session, policy: PolicyId, names: Names) -> tuple[int, int 
             session.flush()
             found = row.id
         names.policies[said] = (found, lineage)
-    names.last_policy = (policy, names.policies[said])
     return names.policies[said]
 
 

@@ -4,7 +4,7 @@ from registry.db.access import Job, Token
 from registry.db.base import Base
 from registry.db.estimates import Difficulty, Fit, Lineage, PriorRow, Standing, StandingTag, StateChange
 from registry.db.items import CheckReportRow, Item, ItemTag, Package, Tag
-from registry.db.outcomes import Episode, Outcome, Policy, Run
+from registry.db.outcomes import Episode, Outcome, OutcomeRow, Policy, Run
 from registry.db.sets import Proposal, Retirement, SavedQuery, SetItem, SetRevision, TaskSet
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Job",
     "Lineage",
     "Outcome",
+    "OutcomeRow",
     "Package",
     "Policy",
     "PriorRow",

@@ -6,6 +6,8 @@ shows. The idempotency key of both is the episode's id: the same episode sent tw
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy import ForeignKey, Index, LargeBinary, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -75,6 +77,26 @@ class Outcome(Base):
     tokens: Mapped[int | None]
     started_at: Mapped[UnixTime]
     run_id: Mapped[int | None] = mapped_column(BigId, ForeignKey("run.id"))
+
+
+class OutcomeRow(NamedTuple):
+    """A row of `Outcome` that is about to be inserted, its values in the order of `_fields`."""
+
+    id: int
+    episode_id: str
+    item_id: int
+    policy_id: int
+    lineage_id: int | None
+    weight_version: int
+    outcome_class: str
+    cause: str
+    passed: bool | None
+    reward: float | None
+    group_id: str
+    seconds: float | None
+    tokens: int | None
+    started_at: float
+    run_id: int | None
 
 
 class Episode(Base):

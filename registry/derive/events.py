@@ -7,6 +7,7 @@ they arrived. A rebuild that reads the same events in this order derives the sam
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 VERIFIER_CAUSES = frozenset({"verifier_crash", "verifier_timeout", "verifier_reward", "verifier_memory"})
 """Causes that speak against the verifier; three in a row break an item.
@@ -16,11 +17,10 @@ Failures of the machinery do not count: neither a sandbox that could not be made
 """
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeEvent:
+class OutcomeEvent(NamedTuple):
     """A graded (``passed`` is a bool) or ungraded (`None`) outcome.
 
-    ``lineage_id`` `None`: an agent that is no policy.
+    ``lineage_id`` `None`: an agent that is no policy. A tuple, since a bulk makes one an episode.
     """
 
     item_id: int

@@ -7,14 +7,16 @@ Folding in one batch, in many, or everything again (`registry.derive.rebuild`) g
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from registry.bulk import insert_rows, is_one_of, update_rows
+from registry.bulk import insert_rows, is_one_of, update_rows, update_values
 from registry.db import Item, Standing, StandingTag, StateChange
 from registry.derive.events import Event, OutcomeEvent, PriorEvent, ReportEvent, RetireEvent
 from registry.derive.flags import Flags, after_outcome, after_report
@@ -45,8 +47,9 @@ def fold(session: Session, events: Sequence[Event]) -> None:
     items = sorted({event.item_id for event in events})
     work = _load(session, items)
     before = dict(work.flags)
-    for event in events:
-        _apply(work, event)
+    for mine in _by_item(events).values():
+        _fold_item(work, mine)
+    work.changes.sort(key=_position)
     _store_flags(session, {item: flags for item, flags in work.flags.items() if flags != before[item]})
     _store_standings(session, work)
     insert_rows(session, StateChange.__table__, work.changes)
@@ -92,10 +95,34 @@ def status_of(flags: Flags, track: Track) -> str:
     return track.phase if flags.verified == "checked" else "draft"
 
 
-def _apply(work: _Work, event: Event) -> None:
+_position = itemgetter("position")
+
+
+def _by_item(events: Sequence[Event]) -> dict[int, list[Event]]:
+    """Events of different items have nothing to do with each other; those of one keep their order."""
+    found: defaultdict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        found[event.item_id].append(event)
+    return found
+
+
+def _fold_item(work: _Work, events: Sequence[Event]) -> None:
+    stream: list[OutcomeEvent] = []  # outcomes of one lineage, with nothing else between them
+    for event in events:
+        if isinstance(event, OutcomeEvent):
+            if stream and stream[0].lineage_id != event.lineage_id:
+                _apply_outcomes(work, stream)
+                stream = []
+            stream.append(event)
+            continue
+        _apply_outcomes(work, stream)
+        stream = []
+        _apply(work, event)
+    _apply_outcomes(work, stream)
+
+
+def _apply(work: _Work, event: ReportEvent | PriorEvent | RetireEvent) -> None:
     match event:
-        case OutcomeEvent():
-            _apply_outcome(work, event)
         case ReportEvent():
             _apply_report(work, event)
         case PriorEvent():
@@ -109,18 +136,28 @@ def _apply(work: _Work, event: Event) -> None:
             _move(work, event, key, before=before, after=states.retired(before), reason="refresh")
 
 
-def _apply_outcome(work: _Work, event: OutcomeEvent) -> None:
-    flags, why = after_outcome(work.flags[event.item_id], event)
-    work.flags[event.item_id] = flags
-    if why:
-        _flag_change(work, event, "broken", why)
-    if event.lineage_id is None:
+def _apply_outcomes(work: _Work, events: Sequence[OutcomeEvent]) -> None:
+    if not events:
         return
-    key = (event.lineage_id, event.item_id)
-    before = work.tracks[key]
-    after, reason = states.step(before, event.passed, weight_version=event.weight_version)
-    work.folded_to[key] = event.position
-    _move(work, event, key, before=before, after=after, reason=reason)
+    item, lineage = events[0].item_id, events[0].lineage_id
+    before = flags = work.flags[item]
+    for event in events:
+        flags, why = after_outcome(flags, event)
+        if why:
+            _flag_change(work, event, "broken", why)
+    if flags is not before:
+        work.flags[item] = flags
+    if lineage is None:
+        return
+    key = (lineage, item)
+    work.tracks[key], moves = states.advance(
+        work.tracks[key], [(event.passed, event.weight_version) for event in events]
+    )
+    last = events[-1]
+    work.folded_to[key], work.updated_at[key] = last.position, last.at
+    work.touched.add(key)
+    for move in moves:
+        _note_move(work, events[move.place], key, before=move.before, after=move.after, reason=move.reason)
 
 
 def _apply_report(work: _Work, event: ReportEvent) -> None:
@@ -140,6 +177,10 @@ def _move(work: _Work, event: Event, key: Key, *, before: Track, after: Track, r
     work.tracks[key] = after
     work.touched.add(key)
     work.updated_at[key] = event.at
+    _note_move(work, event, key, before=before, after=after, reason=reason)
+
+
+def _note_move(work: _Work, event: Event, key: Key, *, before: Track, after: Track, reason: str) -> None:
     flags = work.flags[event.item_id]
     was, now = status_of(flags, before), status_of(flags, after)
     if was == now:
@@ -190,15 +231,15 @@ def _store_standings(session: Session, work: _Work) -> None:
     tracks = [work.tracks[key] for key in keys]
     posteriors = [track.posterior for track in tracks]
     lows, highs = intervals([p.alpha for p in posteriors], [p.beta for p in posteriors])
-    rows = []
-    for key, track, posterior, low, high in zip(keys, tracks, posteriors, lows, highs, strict=True):
-        row = {"lineage_id": key[0], "item_id": key[1], "updated_at": work.updated_at[key]}
-        row["folded_to"] = work.folded_to[key]
+    rows, index = [], []
+    for key, track, posterior, low, high in zip(keys, tracks, posteriors, lows.tolist(), highs.tolist(), strict=True):
         status = status_of(work.flags[key[1]], track)
-        rows.append(row | standing_values(status, track, float(low), float(high), posterior))
-    update_rows(session, Standing.__table__, rows, where=_KEY)
-    index = [{name: row[name] for name in (*_KEY, *_INDEXED)} for row in rows]
-    update_rows(session, StandingTag.__table__, index, where=_KEY)
+        values = standing_values(status, track, low, high, posterior)
+        rows.append((*values.values(), work.updated_at[key], work.folded_to[key], *key))
+        index.append((status, values["learnability"], values["mean"], *key))
+    columns = (*values, "updated_at", "folded_to", *_KEY)
+    update_values(session, Standing.__table__, columns, rows, where=len(_KEY))
+    update_values(session, StandingTag.__table__, (*_INDEXED, *_KEY), index, where=len(_KEY))
 
 
 _KEY = ("lineage_id", "item_id")

@@ -6,14 +6,14 @@ then, and may differ in its last digits.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import case, func, select, update
 from sqlalchemy.orm import Session
 
-from registry.db import Lineage, Outcome, Run
+from registry.db import Lineage, Outcome, OutcomeRow, Run
 
 _CLASSES = {
     "model_success": "successes",
@@ -25,15 +25,15 @@ _CLASSES = {
 _NOTHING: dict[str, Any] = {"graded": 0, "reward_sum": 0.0} | dict.fromkeys(_CLASSES.values(), 0)
 
 
-def count_in(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
+def count_in(session: Session, rows: Sequence[OutcomeRow]) -> None:
     """Count new rows of the table ``outcome``. Must run in the transaction that inserts them."""
-    lineages: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    runs: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    lineages: dict[int, list[OutcomeRow]] = defaultdict(list)
+    runs: dict[int, list[OutcomeRow]] = defaultdict(list)
     for row in rows:
-        if row["lineage_id"] is not None:
-            lineages[row["lineage_id"]].append(row)
-        if row["run_id"] is not None:
-            runs[row["run_id"]].append(row)
+        if row.lineage_id is not None:
+            lineages[row.lineage_id].append(row)
+        if row.run_id is not None:
+            runs[row.run_id].append(row)
     for lineage, mine in lineages.items():
         _count_lineage(session, lineage, mine)
     for run, mine in runs.items():
@@ -93,26 +93,24 @@ _BY_RUN = (
 )
 
 
-def _count_lineage(session: Session, lineage: int, rows: Sequence[Mapping[str, Any]]) -> None:
-    newest, last = max(row["weight_version"] for row in rows), max(row["started_at"] for row in rows)
+def _count_lineage(session: Session, lineage: int, rows: Sequence[OutcomeRow]) -> None:
+    newest, last = max(row.weight_version for row in rows), max(row.started_at for row in rows)
     session.execute(
         update(Lineage)
         .where(Lineage.id == lineage)
         .values(
             episodes=Lineage.episodes + len(rows),
-            graded=Lineage.graded + sum(row["passed"] is not None for row in rows),
+            graded=Lineage.graded + sum(row.passed is not None for row in rows),
             newest_version=case((Lineage.newest_version > newest, Lineage.newest_version), else_=newest),
             last_at=case((Lineage.last_at > last, Lineage.last_at), else_=last),
         )
     )
 
 
-def _count_run(session: Session, run: int, rows: Sequence[Mapping[str, Any]]) -> None:
-    counts = dict.fromkeys(_CLASSES.values(), 0)
-    for row in rows:
-        counts[_CLASSES[row["outcome_class"]]] += 1
-    values: dict[str, Any] = {name: getattr(Run, name) + number for name, number in counts.items()}
-    graded = [row for row in rows if row["passed"] is not None]
+def _count_run(session: Session, run: int, rows: Sequence[OutcomeRow]) -> None:
+    counts = Counter(row.outcome_class for row in rows)
+    values: dict[str, Any] = {to: getattr(Run, to) + counts[name] for name, to in _CLASSES.items()}
+    graded = [row for row in rows if row.passed is not None]
     values["graded"] = Run.graded + len(graded)
-    values["reward_sum"] = Run.reward_sum + sum(row["reward"] or 0.0 for row in graded)
+    values["reward_sum"] = Run.reward_sum + sum(row.reward or 0.0 for row in graded)
     session.execute(update(Run).where(Run.id == run).values(**values))

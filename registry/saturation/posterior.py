@@ -122,6 +122,11 @@ class Counts:
     version: int | None = None
 
 
+def faded(updates: int, *, keep: float = DECAY) -> float:
+    """What so many weight updates leave of the counts before them."""
+    return keep**updates
+
+
 def decayed(counts: Counts, *, version: int, passes: float, fails: float, keep: float = DECAY) -> Counts:
     """Counts after an event at ``version``: every weight update since the last event decays them, sampled or not.
 
@@ -131,5 +136,5 @@ def decayed(counts: Counts, *, version: int, passes: float, fails: float, keep: 
         return Counts(passes, passes + fails, version)
     if version <= counts.version:
         return Counts(counts.k + passes, counts.n + passes + fails, counts.version)
-    factor = keep ** (version - counts.version)
+    factor = faded(version - counts.version, keep=keep)
     return Counts(counts.k * factor + passes, counts.n * factor + passes + fails, version)

@@ -22,7 +22,7 @@ from typing import Literal
 
 from registry.saturation.cusum import ALARM, cusum_step
 from registry.saturation.eprocess import THRESHOLD, e_step
-from registry.saturation.posterior import DEFAULT_PRIOR, Beta, Counts, decayed, regions, updated
+from registry.saturation.posterior import DEFAULT_PRIOR, Beta, Counts, faded, regions, updated
 from registry.saturation.screening import CERTAIN, certain_class
 
 Phase = Literal["checked", "calibrating", "learnable", "too_hard", "saturating", "saturated", "retired"]
@@ -57,78 +57,130 @@ class Track:
         return updated(self.prior, passes=self.counts.k, trials=self.counts.n)
 
 
-@lru_cache(maxsize=1 << 14)
-def step(track: Track, passed: bool | None, *, weight_version: int = 0) -> tuple[Track, str]:
-    """Fold one outcome in; `None` is ungraded and enters nothing but coverage.
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A change of phase. ``place``: which outcome of the stream brought it; ``before``, ``after``: around that one."""
 
-    Returns the new track and the reason of a change of phase, empty where the phase stays. Steps taken lately are kept:
-    in a bulk of outcomes thousands of tasks begin with the same few.
+    place: int
+    before: Track
+    after: Track
+    reason: str
+
+
+def advance(track: Track, outcomes: Iterable[tuple[bool | None, int]]) -> tuple[Track, list[Move]]:
+    """Fold a stream of (passed, weight version) in, in its order; the track after it, and the changes of phase.
+
+    `None` is ungraded and enters nothing but coverage. Bulk ingest spends its time here, hence plain numbers.
     """
-    if passed is None:
-        return replace(track, ungraded=track.ungraded + 1), ""
-    track = _counted(track, passed, weight_version)
-    if track.phase in ("saturated", "retired"):
-        return _retested(track, passed, weight_version)
-    if track.phase == "saturating":
-        track = replace(track, e_value=e_step(track.e_value, passed))
-        if track.e_value >= THRESHOLD:
-            return replace(track, phase="saturated", cusum=0.0), "e_value"
-    return settled(track)
+    prior, phase = track.prior, track.phase
+    values = _values(track)
+    moves: list[Move] = []
+    for place, (passed, weight_version) in enumerate(outcomes):
+        counted_k, counted_n, version, k, n, ungraded, e_value, cusum = values
+        if passed is None:
+            values = (counted_k, counted_n, version, k, n, ungraded + 1, e_value, cusum)
+            continue
+        following, reason = phase, ""
+        if version is None or weight_version > version:
+            fade = 1.0 if version is None else faded(weight_version - version)
+            counted_k, counted_n, version = counted_k * fade, counted_n * fade, weight_version
+        counted_k, counted_n = counted_k + passed, counted_n + 1.0
+        k, n = k + passed, n + 1
+        if phase in _RETESTED:
+            cusum = cusum_step(cusum, passed)
+            # E goes on: it is what a refresh's e-BH weighs, and stays a martingale whenever it is looked at.
+            e_value = e_step(e_value, passed)
+            if cusum >= ALARM:
+                following, reason = "calibrating", "cusum"
+                counted_k, counted_n, version, k, n, ungraded, e_value, cusum = (
+                    0.0,
+                    0.0,
+                    weight_version,
+                    0,
+                    0,
+                    0,
+                    1.0,
+                    0.0,
+                )
+        else:
+            if phase == "saturating":
+                e_value = e_step(e_value, passed)
+            if phase == "saturating" and e_value >= THRESHOLD:
+                following, reason, cusum = "saturated", "e_value", 0.0
+            else:
+                following, reason = _following(
+                    phase, prior.alpha + counted_k, prior.beta + max(counted_n - counted_k, 0.0)
+                )
+                if following == "saturating" != phase:
+                    e_value = 1.0
+        before, values = values, (counted_k, counted_n, version, k, n, ungraded, e_value, cusum)
+        if following != phase:
+            moves.append(Move(place, _track(prior, phase, before), _track(prior, following, values), reason))
+            phase = following
+    return _track(prior, phase, values), moves
 
 
-def _counted(track: Track, passed: bool, weight_version: int) -> Track:
-    # Written out: `replace` takes four times as long, and bulk ingest comes by here once an outcome.
-    return Track(
-        track.prior,
-        track.phase,
-        decayed(track.counts, version=weight_version, passes=float(passed), fails=float(not passed)),
-        track.k + passed,
-        track.n + 1,
-        track.ungraded,
-        track.e_value,
-        track.cusum,
-    )
+def step(track: Track, passed: bool | None, *, weight_version: int = 0) -> tuple[Track, str]:
+    """`advance` by one outcome: the new track, and the reason of a change of phase, empty where the phase stays."""
+    after, moves = advance(track, [(passed, weight_version)])
+    return after, moves[0].reason if moves else ""
+
+
+_RETESTED = frozenset({"saturated", "retired"})
+_Values = tuple[float, float, int | None, int, int, int, float, float]
+
+
+def _values(track: Track) -> _Values:
+    counts = track.counts
+    return counts.k, counts.n, counts.version, track.k, track.n, track.ungraded, track.e_value, track.cusum
+
+
+def _track(prior: Beta, phase: Phase, values: _Values) -> Track:
+    counted_k, counted_n, version, k, n, ungraded, e_value, cusum = values
+    return Track(prior, phase, Counts(counted_k, counted_n, version), k, n, ungraded, e_value, cusum)
 
 
 def settled(track: Track) -> tuple[Track, str]:
-    """The track in the phase that its posterior calls for, and the reason of a change (also after a new prior)."""
-    if track.phase in ("saturated", "retired") or track.n == 0:
+    """The track in the phase that its posterior calls for, and the reason of a change: after a new prior."""
+    if track.phase in _RETESTED or track.n == 0:
         return track, ""
     posterior = track.posterior
-    if track.phase == "saturating" and posterior.mean >= PROVISIONAL_OFF:
-        return track, ""
-    found = regions(posterior)
-    certain = certain_class(found)
-    if certain == "saturated":
-        phase: Phase = "saturating"
-    elif certain != "uncertain":
-        phase = certain
-    elif (track.phase == "learnable" and found.mid >= 0.5) or (track.phase == "too_hard" and found.low >= 0.5):
-        phase = track.phase
-    else:
-        phase = "calibrating"
+    phase, reason = _following(track.phase, posterior.alpha, posterior.beta)
     if phase == track.phase:
         return track, ""
-    reason = (
-        "posterior" if phase != "calibrating" else ("first_outcome" if track.phase == "checked" else "uncertain_again")
-    )
     if phase == "saturating":
         return replace(track, phase=phase, e_value=1.0), reason
     return replace(track, phase=phase), reason
 
 
+@lru_cache(maxsize=1 << 14)
+def _following(phase: Phase, alpha: float, beta: float) -> tuple[Phase, str]:
+    """The phase that a posterior calls for after ``phase``, and the reason of the change.
+
+    Kept for posteriors met lately: in a bulk of outcomes thousands of tasks meet the same few.
+    """
+    if phase == "saturating" and alpha / (alpha + beta) >= PROVISIONAL_OFF:
+        return phase, ""
+    found = regions(Beta(alpha, beta))
+    certain = certain_class(found)
+    if certain == "saturated":
+        following: Phase = "saturating"
+    elif certain != "uncertain":
+        following = certain
+    elif (phase == "learnable" and found.mid >= 0.5) or (phase == "too_hard" and found.low >= 0.5):
+        following = phase
+    else:
+        following = "calibrating"
+    if following == phase:
+        return phase, ""
+    if following != "calibrating":
+        return following, "posterior"
+    return following, "first_outcome" if phase == "checked" else "uncertain_again"
+
+
 def retired(track: Track) -> Track:
     """The track after a published refresh retired it; re-tests go on and can re-open it."""
     return replace(track, phase="retired")
-
-
-def _retested(track: Track, passed: bool, weight_version: int) -> tuple[Track, str]:
-    s = cusum_step(track.cusum, passed)
-    if s < ALARM:
-        # E goes on: it is what a refresh's e-BH weighs, and stays a martingale whenever it is looked at.
-        return replace(track, cusum=s, e_value=e_step(track.e_value, passed)), ""
-    fresh = Track(prior=track.prior, phase="calibrating", counts=Counts(0.0, 0.0, weight_version))
-    return fresh, "cusum"
 
 
 @dataclass(frozen=True, slots=True)

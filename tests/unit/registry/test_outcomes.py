@@ -6,11 +6,12 @@ import json
 import math
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, select
 
-from registry.acceptance import read_line
-from registry.db import Lineage
-from registry.outcomes import BATCH, append_lines
+from envsdk.episode.record import EpisodeRecord
+from registry.db import Episode, Lineage, Policy
+from registry.ledger_line import read_line
+from registry.outcomes import append_lines, unpacked
 
 
 def the_item(registry):
@@ -202,19 +203,22 @@ def test_ledger_lines_are_read_and_bad_ones_named(registry, task, make_record):
     ]
 
 
-def test_an_upload_cut_off_in_the_middle_is_finished_by_sending_it_again(sqlite_registry, make_task, make_record):
+def test_an_upload_cut_off_in_the_middle_is_finished_by_sending_it_again(
+    sqlite_registry, make_task, make_record, monkeypatch
+):
+    monkeypatch.setattr("registry.outcomes.BATCH", 500)
     task = make_task("a")
     sqlite_registry.push([task])
-    records = [make_record(task, True) for _ in range(BATCH + 10)]
+    records = [make_record(task, True) for _ in range(510)]
 
     def cut_off():
-        yield from records[: BATCH + 3]
+        yield from records[:503]
         raise ConnectionResetError
 
     with pytest.raises(ConnectionResetError):
         sqlite_registry.append(cut_off())
     again = sqlite_registry.append(records)
-    assert (again.accepted, again.duplicate) == (10, BATCH)
+    assert (again.accepted, again.duplicate) == (10, 500)
     assert the_item(sqlite_registry).n == len(records)
 
 
@@ -256,3 +260,23 @@ def test_a_line_that_is_no_episode_is_named_or_passed_over(registry, task, line)
     result = append_lines(registry.database, [line])
     assert result.accepted == 0
     assert len(result.rejected) == (1 if line.strip() else 0)
+
+
+def test_a_lines_record_is_kept_as_it_was_sent(registry, task, make_record):
+    record = make_record(task, True)
+    append_lines(registry.database, [record.model_dump_json() + "\r\n"])
+    with registry.database.reading() as session:
+        assert EpisodeRecord.model_validate_json(unpacked(session.scalar(select(Episode.record)))) == record
+
+
+def test_lines_and_records_of_one_policy_are_one_policy(registry, task, make_record):
+    registry.append([make_record(task, True)])
+    append_lines(registry.database, [make_record(task, True).model_dump_json()])
+    with registry.database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(Policy)) == 1
+
+
+def test_one_that_cannot_be_counted_does_not_stand_in_for_another_of_its_name(registry, task, make_record):
+    bad = make_record(task, True, episode_id="same", started_at=float("nan"))
+    result = registry.append([bad, make_record(task, True, episode_id="same")])
+    assert (result.accepted, result.duplicate, [one.code for one in result.rejected]) == (1, 0, ["not_a_number"])

@@ -13,7 +13,7 @@ from registry.saturation.cusum import ALARM
 from registry.saturation.eprocess import THRESHOLD, e_step
 from registry.saturation.posterior import DEFAULT_PRIOR, Beta, Counts, decayed, regions
 from registry.saturation.screening import CERTAIN
-from registry.saturation.states import Track, retired, settled, step
+from registry.saturation.states import Track, advance, retired, settled, step
 
 outcomes = st.lists(st.sampled_from([True, False, None]), max_size=80)
 versions = st.lists(st.integers(0, 6), max_size=80)
@@ -227,3 +227,24 @@ def test_a_track_of_a_million_versions_is_still_a_number(keep):
     assert math.isfinite(counts.n)
     posterior = Track(counts=counts).posterior
     assert posterior.alpha >= DEFAULT_PRIOR.alpha
+
+
+@given(streams, priors)
+@settings(deadline=None)
+def test_a_stream_at_once_is_its_outcomes_one_by_one(stream, prior):
+    track = Track(prior=prior)
+    after, moves = advance(track, stream)
+    walked = list(walk(stream, track))
+    assert after == (walked[-1][2] if walked else track)
+    moved = [(before, now, reason) for before, _, now, reason in walked if reason]
+    assert [(move.before, move.after, move.reason) for move in moves] == moved
+
+
+@given(streams)
+@settings(deadline=None)
+def test_the_counts_of_a_track_fade_as_decayed_says(stream):
+    """`decayed` is what the contract's cases are run on."""
+    for (before, passed, after, reason), (_, version) in zip(walk(stream), stream, strict=True):
+        if passed is not None and reason != "cusum":
+            counts = decayed(before.counts, version=version, passes=float(passed), fails=float(not passed))
+            assert after.counts == counts
