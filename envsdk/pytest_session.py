@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
-import tempfile
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Stage
 from envsdk.checks.steps import Stages, set_stages
 from envsdk.errors import UsageError
+from envsdk.files.scratch import scratch
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import ExecResult, Sandbox, SandboxProvider
 from envsdk.sandboxes.choose import wanted
@@ -45,7 +45,8 @@ class CheckSession:
         self._sandbox = wanted(sandbox_name(config))
         self._repeats = config.getoption("--task-repeat") or int(config.getini("envsdk_repeat"))
         self._runner = asyncio.Runner()
-        self._folder = Path(tempfile.mkdtemp(prefix="envsdk-pytest-"))
+        self._scratch = ExitStack()
+        self._folder = self._scratch.enter_context(scratch("pytest"))
         self._tasks: dict[str, Task] = {}
         self._provider: SandboxProvider | None = None
         self._stages: tuple[str, Stages] | None = None
@@ -106,7 +107,7 @@ class CheckSession:
         if self._provider is not None:
             self.run(self._provider.close())
         self._runner.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
 
 def sandbox_name(config: pytest.Config) -> str | None:

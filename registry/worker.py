@@ -13,7 +13,6 @@ import logging
 import os
 import secrets
 import socket
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from envsdk.errors import EnvsdkError, StoreError, UsageError
+from envsdk.files.scratch import scratch
 from registry.jobs import LEASE_S, JobView, claim, finish, release, renew
 from registry.local import LocalRegistry
 
@@ -72,8 +72,8 @@ def _claim(registry: LocalRegistry, owner: str) -> JobView | None:
 
 async def _do(registry: LocalRegistry, job: JobView, owner: str, works: Mapping[str, Work]) -> None:
     progress: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(prefix="envsdk-job-") as folder:
-        working = asyncio.ensure_future(_work(registry, job, works, Path(folder), progress.update))
+    with scratch("job") as folder:
+        working = asyncio.ensure_future(_work(registry, job, works, folder, progress.update))
         try:
             while not working.done():
                 await asyncio.wait({working}, timeout=_RENEW_S)

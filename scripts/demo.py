@@ -42,7 +42,7 @@ ENVSDK = str(Path(sys.executable).with_name("envsdk"))
 
 
 class StageError(Exception):
-    """A command of a stage failed; ``status`` is its exit status, and it has said why itself."""
+    """A command of a stage failed; ``status`` is its exit status, and it has said why itself, or a signal killed it."""
 
     def __init__(self, stage: str, status: int) -> None:
         super().__init__(stage)
@@ -274,6 +274,11 @@ def run_all(settings: dict[str, Any], settings_file: Path, folder: Path) -> int:
         for number, stage in enumerate(everything, start=1):
             run_stage(stage, f"{number}/{len(everything)}", results, folder, later=everything[number:])
     except StageError as failed:
+        if failed.status < 0:
+            name = signal.Signals(-failed.status).name
+            why = " (as the kernel does where memory runs out)" if name == "SIGKILL" else ""
+            say(f"the stage {failed.stage!r} was killed by {name}{why}; `make demo` goes on with it")
+            return UNDECIDED
         say(f"the stage {failed.stage!r} failed with status {failed.status}; `make demo` tries it again")
         return failed.status
     return conclude(results, folder)

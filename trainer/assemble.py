@@ -36,7 +36,7 @@ from trainer.learner_thread import LOOP_STATE, Learner, LearnerThread
 from trainer.ledger import Ledger
 from trainer.look_ahead import LookAhead
 from trainer.model_folder import origin
-from trainer.models import resolve_model
+from trainer.models import require_known, resolve_model
 from trainer.parts import Parts
 from trainer.placement import Placement, place, visible_gpus
 from trainer.places import RunMember
@@ -60,6 +60,7 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         EngineError: the engine did not start, or does not agree with the learner.
     """
     async with AsyncExitStack() as closing:
+        require_known(config.model)  # before anything is pinned for it
         registry = closing.enter_context(open_registry(config.registry or None))
         pinned = run.facts.get("task_set")
         name, digest, pairs = await asyncio.to_thread(

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, model_validator
 from envsdk.config import read_settings, settings_files
 from envsdk.errors import SpecError, UsageError
 from envsdk.frozen import Frozen
-from envsdk.suggest import did_you_mean
+from envsdk.suggest import nearest
 from trainer.batch_config import BatchConfig
 from trainer.engines.options import EngineOptions
 from trainer.learner_config import LearnerConfig
@@ -99,7 +99,8 @@ def resolve(flags: Mapping[str, Any], *, config: Path | None = None) -> Resolved
         config: the file named by ``--config``.
 
     Raises:
-        UsageError: ``no_config``: the file does not exist; ``bad_config``: a file is not TOML.
+        UsageError: ``no_config``: the file does not exist; ``bad_config``: a file is not TOML, or ``config`` has no
+            table [train].
         SpecError: ``invalid_config``: every unknown setting and every value out of range, with its origin.
     """
     values = flatten(TrainConfig().model_dump())
@@ -155,6 +156,10 @@ def _files(config: Path | None) -> Iterator[tuple[str, dict[str, Any]]]:
         hint = "give a TOML file with a table [train], or leave --config out"
         raise UsageError("no such configuration file", code="no_config", where=str(config), hint=hint)
     given = [] if config is None else [(config, read_settings(config))]
+    if given and "train" not in given[0][1]:  # its settings would be the defaults, in silence
+        mistyped = nearest("train", given[0][1])
+        hint = f"write [train] for [{mistyped}]" if mistyped else "put the settings under [train]"
+        raise UsageError("has no table [train]", code="bad_config", where=str(config), hint=hint)
     for path, tables in [*settings_files(), *given]:
         table = tables.get("train", {})
         if not isinstance(table, dict):
@@ -184,9 +189,19 @@ def _nest(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 def _problem(entry: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, str]:
     field = ".".join(str(part) for part in entry["loc"]) or "train"
+    value = repr(entry["input"]) if entry["loc"] else ""
+    origin = origins.get(field, "default")
     problem = str(entry["msg"])
     if entry["type"] == "extra_forbidden":
-        near = did_you_mean(field, flatten(TrainConfig().model_dump()), cutoff=0.6)
-        problem = "; ".join(filter(None, ("no such setting", near)))
-    value = repr(entry["input"]) if entry["loc"] else ""
-    return {"field": field, "value": value, "problem": problem, "where": origins.get(field, "default")}
+        problem = "; ".join(filter(None, ("no such setting", _near(field))))
+    elif value:
+        problem += f", not {value} (from: {origin})"
+    return {"field": field, "value": value, "problem": problem, "where": origin}
+
+
+def _near(field: str) -> str:
+    """The setting that was probably meant: one of a like name, or of its last part's name in another table."""
+    known = flatten(TrainConfig().model_dump())
+    by_last = {name.rpartition(".")[2]: name for name in known}
+    meant = by_last.get(field, "") or nearest(field, known, cutoff=0.6) or by_last.get(nearest(field, by_last), "")
+    return f"did you mean {meant!r}?" if meant else ""

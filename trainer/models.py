@@ -75,6 +75,12 @@ def resolve_model(name_or_path: str | Path, *, progress: Progress = lambda _: No
     return folder.absolute()
 
 
+def require_known(name_or_path: str | Path) -> None:
+    """Raise as `resolve_model` does where there is no such model, at once: none is made."""
+    if str(name_or_path) not in NAMED:
+        resolve_model(name_or_path)
+
+
 def _require_model(folder: Path, *, ours: bool) -> None:
     fault = model_fault(folder)
     if not fault:

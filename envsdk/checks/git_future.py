@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from envsdk.checks.stage import Stage
 from envsdk.errors import SandboxError
+from envsdk.files.scratch import scratch
 
 _SHOWN = 5
 
@@ -27,8 +27,8 @@ async def future_commits(stage: Stage, repositories: Iterable[str]) -> dict[str,
 
 
 async def _beyond_head(stage: Stage, path: str) -> list[str]:
-    with tempfile.TemporaryDirectory(prefix="envsdk-git-") as name:
-        folder = Path(name) / "repository.git"
+    with scratch("git") as name:
+        folder = name / "repository.git"
         try:
             await stage.download_pristine(path, folder)
         except SandboxError as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from envsdk.checks.repeat import repeated
 from envsdk.checks.replies import Reply, play_reply, supplied
 from envsdk.checks.scene import Scene
 from envsdk.checks.stage import OracleRun, Stage
+from envsdk.files.scratch import scratch
 from envsdk.verifying.verdict import Verdict
 
 LEAST_KILL_RATE = 0.5
@@ -60,8 +60,8 @@ async def _examine(stage: Stage) -> Finding:
     good = list(right.variants(run.outputs, run.before, read_wording(stage.task.spec.instruction), words))
     with ExitStack() as closing:
         if stage.has_box:
-            folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="envsdk-mutants-"))
-            wrong += await _oracle_slips(stage, run, Path(folder))
+            folder = closing.enter_context(scratch("mutants"))
+            wrong += await _oracle_slips(stage, run, folder)
         played = Played(*await asyncio.gather(_play(stage, wrong, run), _play(stage, good, run), _play_replies(stage)))
     spec = stage.task.spec.verifier
     slips = [mutant for mutant, verdict in played.wrong if mutant.weight == "fine" and is_full(verdict, spec)]

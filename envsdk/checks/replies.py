@@ -6,7 +6,6 @@ They lie in ``mutants/wrong`` and ``mutants/right``: scripts, run in place of th
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Literal
 from envsdk.checks.opening import SOLVE
 from envsdk.checks.scene import Scene
 from envsdk.checks.stage import ANSWER, Stage
+from envsdk.files.scratch import scratch
 from envsdk.verifying.verdict import Verdict
 
 Side = Literal["wrong", "right"]
@@ -43,8 +43,8 @@ async def play_reply(stage: Stage, reply: Reply) -> Verdict:
     """What the verifier says of a supplied answer, given in the oracle's place. Raises `SandboxError`."""
     if not stage.has_box and reply.path.suffix == ".txt":
         return await stage.play(Scene(files={stage.answer_path: reply.path.read_bytes()}))
-    with tempfile.TemporaryDirectory(prefix="envsdk-reply-") as name:
-        folder = Path(name) / "solution"
+    with scratch("reply") as name:
+        folder = name / "solution"
         if (stage.task.root / "solution").is_dir():
             shutil.copytree(stage.task.root / "solution", folder, symlinks=True)
         folder.mkdir(exist_ok=True)

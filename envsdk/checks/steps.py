@@ -6,7 +6,6 @@ A step is a task of its own, whose agent begins where the oracles of the steps b
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from envsdk.checks.shared import Shared
 from envsdk.checks.stage import Stage
 from envsdk.episode.steps import step_view
 from envsdk.errors import EnvsdkError
+from envsdk.files.scratch import scratch
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.model import StepSpec, Task
 from envsdk.verifying.pristine import image_of
@@ -38,7 +38,7 @@ async def set_stages(
         if not task.spec.steps:
             yield {"": await closing.enter_async_context(Stage(task, provider, repeats=repeats, shared=shared))}
             return
-        folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="envsdk-steps-")))
+        folder = closing.enter_context(scratch("steps"))
         image, missing = await _image(task, provider)
         stages: dict[str, Stage] = {}
         before: tuple[tuple[StepSpec, Task], ...] = ()

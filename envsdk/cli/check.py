@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.cli.progress import counted, stderr_console, waited
 from envsdk.errors import EnvsdkError, FaultyError
 from envsdk.files.replace import write_whole
+from envsdk.files.scratch import scratch
 
 if TYPE_CHECKING:
     from envsdk.checks.report import CheckReport, CheckResult
@@ -48,10 +48,10 @@ def check(
 
     console = stderr_console()
     asked = None if checks is None else [name.strip() for name in checks.split(",") if name.strip()]
-    with tempfile.TemporaryDirectory(prefix="envsdk-check-") as folder:
-        loaded = gather(sources, Path(folder))
+    with scratch("check") as folder:
+        loaded = gather(sources, folder)
         reports = asyncio.run(_checked(loaded.tasks, asked, sandbox, strict=strict, fresh=fresh, console=console))
-        places = [_place(task, sources, Path(folder)) for task in loaded.tasks]
+        places = [_place(task, sources, folder) for task in loaded.tasks]
     _write(reports, junit, html)
     text = [f"✘ {item.path}: {item.why} ({item.code})" for item in loaded.rejected]
     for report, place in zip(reports, places, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import entry_points
@@ -14,6 +13,7 @@ import typer
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, emit
 from envsdk.errors import PrerequisiteError
+from envsdk.files.scratch import scratch
 from envsdk.spec.model import Task
 
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="A registry query, or the path of task directories.")]
@@ -65,8 +65,8 @@ def _tasks(query: str) -> Iterator[list[Task]]:
     if not entries:
         hint = "pip install 'envsdk[registry]', or give a folder of tasks"
         raise PrerequisiteError("no registry is installed", code="extra_missing", where=query, hint=hint)
-    with tempfile.TemporaryDirectory(prefix="envsdk-export-") as folder:
-        found = entries[0].load()(query, Path(folder))
+    with scratch("export") as folder:
+        found = entries[0].load()(query, folder)
         if not found:
             typer.echo(f"no path is called {query!r}, and as a query of the registry it finds nothing", err=True)
         yield found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +12,7 @@ import typer
 from envsdk.cli.envelope import UNDECIDED, failure, success
 from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.errors import EnvsdkError
+from envsdk.files.scratch import scratch
 
 if TYPE_CHECKING:
     from envsdk.episode.agents import Agent
@@ -38,8 +38,8 @@ def run(
     """
     from envsdk.authoring.find import one_task
 
-    with tempfile.TemporaryDirectory(prefix="envsdk-run-") as folder:
-        task = one_task(source, Path(folder))
+    with scratch("run") as folder:
+        task = one_task(source, folder)
         records = asyncio.run(_run(task, policy, n, out=out, sandbox=sandbox, seed=seed))
     episodes = [record.model_dump(mode="json") for record in records]
     lost = [record for record in records if not record.outcome.graded]

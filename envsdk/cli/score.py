@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ import typer
 from envsdk.cli.envelope import UNDECIDED, failure, success
 from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.cli.run import states_folder
+from envsdk.files.scratch import scratch
 
 if TYPE_CHECKING:
     from envsdk.errors import EnvsdkError
@@ -37,8 +37,8 @@ def score(
     """
     from envsdk.authoring.find import one_task
 
-    with tempfile.TemporaryDirectory(prefix="envsdk-score-") as folder:
-        task = one_task(verifier, Path(folder))
+    with scratch("score") as folder:
+        task = one_task(verifier, folder)
         rows = _rows_of(task, episodes)
         kept = _kept(states or states_folder(episodes))
         results, errors = asyncio.run(_score(task, rows, kept, sandbox))

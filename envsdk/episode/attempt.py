@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import traceback
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from pathlib import Path
@@ -19,6 +18,7 @@ from envsdk.episode.controls import control_runs
 from envsdk.episode.record import VerifierEvidence
 from envsdk.episode.toolbox import Toolbox, open_toolbox
 from envsdk.errors import EngineError, EnvsdkError, SandboxError
+from envsdk.files.scratch import scratch
 from envsdk.outcome import classify
 from envsdk.sandboxes.base import Sandbox, SandboxProvider, Snapshot
 from envsdk.spec.model import Task
@@ -113,8 +113,8 @@ class Attempt:
             return
         self.clock.stamp("verify_start")
         async with self._grading:
-            with tempfile.TemporaryDirectory(prefix="envsdk-end-") as folder, self.clock.phase("verify"):
-                await self._verdict(task, box, Path(folder))
+            with scratch("end") as folder, self.clock.phase("verify"):
+                await self._verdict(task, box, folder)
         self.clock.stamp("verified")
 
     async def _verdict(self, task: Task, box: Sandbox | None, folder: Path) -> None:

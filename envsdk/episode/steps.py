@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from envsdk.episode.attempt import Attempt
 from envsdk.episode.box import until_healthy
 from envsdk.episode.record import Turn
 from envsdk.errors import SandboxError
+from envsdk.files.scratch import scratch
 from envsdk.sandboxes.base import Sandbox
 from envsdk.spec.model import StepSpec, Task, VerifierSpec
 from envsdk.verifying.results import clear_results
@@ -33,10 +33,10 @@ async def play_steps(attempt: Attempt, closing: AsyncExitStack) -> None:
     rewards: dict[str, float] = {}
     turns: list[Turn] = []
     traces = 0
-    with tempfile.TemporaryDirectory(prefix="envsdk-steps-") as folder:
+    with scratch("steps") as folder:
         for step in task.spec.steps:
             image = attempt.box.sandbox.spec.image if attempt.box else ""
-            view = step_view(task, step, Path(folder) / step.name, image)
+            view = step_view(task, step, folder / step.name, image)
             if not await _prepare(attempt, task, step):
                 return
             box = await attempt.act(view, closing)

@@ -7,7 +7,6 @@ killed, which sees the answer or the artifacts and nothing else.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from envsdk.episode.record import VerifierEvidence
 from envsdk.errors import EnvsdkError, SandboxError, UsageError, VerifierError
+from envsdk.files.scratch import scratch
 from envsdk.sandboxes.base import Sandbox, SandboxProvider, SandboxSpec
 from envsdk.sandboxes.kept import KeptSandbox
 from envsdk.sandboxes.limits import bounds
@@ -79,8 +79,8 @@ async def _separate(
     start = time.monotonic()
     async with AsyncExitStack() as closing:
         try:
-            folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="envsdk-artifacts-"))
-            artifacts = await _artifacts(task, end, Path(folder))
+            folder = closing.enter_context(scratch("artifacts"))
+            artifacts = await _artifacts(task, end, folder)
             spec = box_spec(task, await image_of(task, provider, "verifier"), role="verifier", network=end.network)
             box = await provider.acquire(_with_room(spec, artifacts), timeout_s=task.spec.budget.acquire_s)
             closing.push_async_callback(box.close)
@@ -129,8 +129,8 @@ async def _python(task: Task, end: EndState, surroundings: Surroundings) -> Verd
     with ExitStack() as closing:
         try:
             if task.spec.verifier.kind == "state" or (answer is None and (end.sandbox or end.artifacts)):
-                folder = closing.enter_context(tempfile.TemporaryDirectory(prefix="envsdk-artifacts-"))
-                artifacts = await _artifacts(task, end, Path(folder))
+                folder = closing.enter_context(scratch("artifacts"))
+                artifacts = await _artifacts(task, end, folder)
         except SandboxError as error:
             evidence = VerifierEvidence(error_code="download_failed", message=str(error))
             return Verdict("error", code="download_failed", evidence=evidence, facts={"code": "download_failed"})

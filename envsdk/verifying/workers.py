@@ -15,14 +15,15 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from envsdk.errors import VerifierError
+from envsdk.files.scratch import scratch
 from envsdk.verifying.group import end_group, joined, open_group
 from envsdk.verifying.isolation import wrap
 from envsdk.verifying.surroundings import PLAIN, Surroundings
@@ -37,7 +38,8 @@ class Worker:
     """One zygote and the threads' view of it: requests go in, futures come back."""
 
     def __init__(self, tests: Path, module_file: str, surroundings: Surroundings = PLAIN) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="envsdk-verifier-"))
+        self._closing = ExitStack()
+        self._folder = self._closing.enter_context(scratch("verifier"))
         self._tests = self._folder / "tests"
         shutil.copytree(tests, self._tests, symlinks=True)
         for source in _BESIDE:
@@ -146,7 +148,7 @@ class Worker:
             end_group(self._group)
         if self._process.stdin is not None:
             self._process.stdin.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._closing.close()
 
 
 class Workers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,6 +14,7 @@ from starlette.responses import Response
 
 from envsdk.checks.report import CheckReport
 from envsdk.errors import EnvsdkError, UsageError
+from envsdk.files.scratch import scratch
 from envsdk.frozen import Frozen
 from envsdk.spec.model import Task
 from registry.acceptance import Rejected
@@ -56,8 +56,8 @@ def routes(registry: LocalRegistry, guard: Guard) -> APIRouter:
     @router.post("/tasks", dependencies=[guard.may("push")])
     def push(body: PushBody) -> Response:
         """Store tasks and reports. Digests are computed here; a report of another digest is rejected."""
-        with tempfile.TemporaryDirectory(prefix="envsdk-push-") as folder:
-            tasks, rejected = _placed(body.packages, Path(folder))
+        with scratch("push") as folder:
+            tasks, rejected = _placed(body.packages, folder)
             result = registry.push(tasks, body.reports)
         result = PushResult(result.pushed, tuple(rejected) + result.rejected)
         return done(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +13,7 @@ import typer
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.errors import EnvsdkError, Interruption
+from envsdk.files.scratch import scratch
 from registry.cli.options import RegistryOption, empty_query, plain, rate, table
 
 if TYPE_CHECKING:
@@ -108,13 +107,13 @@ async def _run(
     def standing() -> str:
         return _line(latest[-1]) if latest else "still starting: no four episodes of a task have ended"
 
-    with tempfile.TemporaryDirectory(prefix="envsdk-calibrate-") as folder:
+    with scratch("calibrate") as folder:
         try:
             work = calibrate_query(
                 registry,
                 q,
                 policy=policy,
-                folder=Path(folder),
+                folder=folder,
                 sandbox=sandbox,
                 concurrency=concurrency,
                 heard=teller(latest.append),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from envsdk.cli.options import JsonFlag, finish
 from envsdk.errors import FaultyError
+from envsdk.files.scratch import scratch
 from registry.cli.options import RegistryOption, plain
 
 if TYPE_CHECKING:
@@ -43,8 +42,8 @@ def push(
     from registry.acceptance import Rejected
     from registry.client import open_registry
 
-    with tempfile.TemporaryDirectory(prefix="envsdk-push-") as folder:
-        loaded = gather(sources, Path(folder))
+    with scratch("push") as folder:
+        loaded = gather(sources, folder)
         reports = [report for task in loaded.tasks if (report := _kept_report(task)) is not None]
         with open_registry(registry) as opened:
             result = opened.push(loaded.tasks, reports)

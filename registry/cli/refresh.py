@@ -6,8 +6,6 @@ import asyncio
 import getpass
 import os
 import socket
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,6 +13,7 @@ import typer
 from envsdk.cli.envelope import success
 from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.errors import UsageError
+from envsdk.files.scratch import scratch
 from registry.cli.options import RegistryOption, open_local
 
 if TYPE_CHECKING:
@@ -75,14 +74,14 @@ async def _propose(
     def heard(found: int, wanted: int) -> None:
         typer.echo(f"{found} of {wanted} replacements", err=True)
 
-    with tempfile.TemporaryDirectory(prefix="envsdk-refresh-") as folder:
+    with scratch("refresh") as folder:
         return await propose_refresh(
             registry,
             name,
             lineage=lineage,
             policy=policy,
             sandbox=sandbox,
-            folder=Path(folder),
+            folder=folder,
             heard=heard,
             looked=teller(),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from envsdk.cli.options import JsonFlag, SandboxOption, finish
 from envsdk.episode.record import EpisodeRecord
 from envsdk.errors import EnvsdkError, UsageError
 from envsdk.files.jsonl import append_row
+from envsdk.files.scratch import scratch
 from trainer.cli.console import Lines
 from trainer.evaluate import Evaluation
 from trainer.interval import RateInterval
@@ -94,12 +94,13 @@ async def _evaluate(
     from trainer.engines.policy import open_policy
     from trainer.evaluate import evaluate as run_evaluation
     from trainer.model_folder import seen_in_training
-    from trainer.models import resolve_model
+    from trainer.models import require_known, resolve_model
 
     say = Lines()
-    with tempfile.TemporaryDirectory(prefix="envsdk-eval-") as folder, open_registry(registry or None) as client:
+    require_known(model)  # before anything is fetched for it
+    with scratch("eval") as folder, open_registry(registry or None) as client:
         name, _, pairs = sets.pin(client, query=query, revision=task_set)
-        tasks = sets.fetch(client, pairs[:limit] if limit else pairs, Path(folder))
+        tasks = sets.fetch(client, pairs[:limit] if limit else pairs, folder)
         say(f"{len(tasks)} tasks of {name}, {n} episodes each")
         known = seen_in_training(resolve_model(model, progress=say))
         seen = None if known is None else sum(task.digests.task in known for task in tasks)

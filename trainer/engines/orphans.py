@@ -1,6 +1,6 @@
 """No engine outlives its trainer: a spawned process ends when the one that spawned it is gone, however it went.
 
-What a killed trainer left in memory, its weight file, and on the disk, its engines' sockets, goes with it.
+What a killed trainer left in memory, its weight file, and on the disk, its engines' sockets and files, goes with it.
 
 vLLM's core notices a parent that closes it, not one that was killed; it would go on holding its cores and memory.
 Polled, since the kernel's own signal is tied to the thread that spawned, not to the process.
@@ -16,9 +16,12 @@ import threading
 import time
 from pathlib import Path
 
+from envsdk.sandboxes.owner import start_ticks
+
 OWNED = "ENVSDK_OWNS_ENGINES"
 """Set in the environment of a process whose engines shall end with it."""
 
+_PROCESSES = Path("/proc")
 _NAME = "end with parent"
 _EVERY_S = 1.0
 
@@ -32,14 +35,14 @@ def end_with_parent() -> None:
 
 
 def alive(pid: int) -> bool:
-    """Is there a process of this id?"""
+    """Is a process of this id running? One that has ended and that its parent has not asked after yet is not."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True  # another user's
-    return True
+    return not _PROCESSES.is_dir() or start_ticks(pid) is not None
 
 
 def _watch(parent_pid: int) -> None:

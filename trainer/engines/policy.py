@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any, Protocol
@@ -96,6 +98,8 @@ async def start_replicas(
 def open_policy(rest: str, **options: Any) -> LazyPolicy:
     """The entry point ``vllm:MODEL``: a policy whose engine starts with its first session.
 
+    Where the model is made first, which takes half a minute, stderr hears of it: every command opens policies here.
+
     Args:
         rest: a name or folder that `trainer.models.resolve_model` knows.
         options: fields of `EngineOptions` and `Sampling`.
@@ -106,7 +110,8 @@ def open_policy(rest: str, **options: Any) -> LazyPolicy:
     """
     sampling = {key: value for key, value in options.items() if key in Sampling.model_fields}
     engine = {key: value for key, value in options.items() if key not in sampling}
-    return LazyPolicy(resolve_model(rest), EngineOptions(**engine), Sampling(**sampling))
+    model_dir = resolve_model(rest, progress=partial(print, file=sys.stderr, flush=True))
+    return LazyPolicy(model_dir, EngineOptions(**engine), Sampling(**sampling))
 
 
 class LazyPolicy:

@@ -21,7 +21,7 @@ from trainer.engines.environment import prepare_environment
 from trainer.engines.launch import launched
 from trainer.engines.options import EngineOptions, arguments
 from trainer.engines.plugin import BACKEND
-from trainer.engines.sockets import keep_sockets_together
+from trainer.engines.sockets import keep_sockets_together, note_shared_memory
 
 if TYPE_CHECKING:
     from vllm.outputs import CompletionOutput, RequestOutput
@@ -66,6 +66,7 @@ class VllmEngine:
         try:
             llm = await launched(partial(_load, model_dir, options, gpus))
             await llm.update_weight_version(str(version))
+            note_shared_memory()
         except PrerequisiteError:
             raise
         except Exception as error:

@@ -19,6 +19,8 @@ with open(os.environ["CALLS"], "a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\\n")
 if sys.argv[1] == "fail":
     sys.exit(3)
+if sys.argv[1] == "killed":
+    os.kill(os.getpid(), 9)
 if sys.argv[1] == "slow":
     try:
         open(os.environ["CALLS"], "a").write("sleeping\\n")
@@ -74,6 +76,14 @@ def test_a_failed_stage_leaves_no_marker_and_passes_its_status_on(demo, calls, t
         demo.run_stage(_stage(demo, "hello", "fail"), "1/1", demo.Results(), tmp_path)
     assert caught.value.status == 3
     assert list((tmp_path / "done").iterdir()) == []
+
+
+def test_a_stage_that_was_killed_says_so_and_the_machinery_failed(
+    demo, calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(demo, "stages", lambda *_: [_stage(demo, "killed")])
+    assert demo.run_all({}, tmp_path / "settings", tmp_path) == 4
+    assert "was killed by SIGKILL" in capsys.readouterr().err
 
 
 def test_what_a_half_done_stage_wrote_is_removed_before_it_runs_again(demo, calls, tmp_path: Path) -> None:

@@ -67,6 +67,28 @@ def test_every_mistake_is_reported_at_once_with_its_place_and_a_guess() -> None:
     assert fields["steps"]["where"] == "flag"
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("max_lag", "learner.batch.max_lag"), ("max_lagg", "learner.batch.max_lag"), ("stepz", "steps")],
+)
+def test_a_setting_out_of_its_table_is_guessed(given: str, meant: str) -> None:
+    with pytest.raises(SpecError, match=f"no such setting; did you mean '{meant}'"):
+        resolve({given: 1})
+
+
+def test_a_value_out_of_range_is_told_with_what_was_given_and_where() -> None:
+    with pytest.raises(SpecError, match=r"learner\.lr: .*not 'nan' \(from: flag\)"):
+        resolve({"learner.lr": "nan"})
+
+
+@pytest.mark.parametrize(("text", "hint"), [("[trian]\nsteps = 3\n", "for [trian]"), ("steps = 3\n", "under [train]")])
+def test_a_given_file_without_the_table_is_not_taken_for_the_defaults(alone: Path, text: str, hint: str) -> None:
+    (alone / "given.toml").write_text(text)
+    with pytest.raises(UsageError, match="no table") as caught:
+        resolve({}, config=alone / "given.toml")
+    assert hint in caught.value.hint
+
+
 def test_a_missing_or_broken_file_is_said(alone: Path) -> None:
     with pytest.raises(UsageError, match="no such configuration"):
         resolve({}, config=alone / "nowhere.toml")

@@ -177,3 +177,10 @@ def test_the_small_model_answers_a_sum_and_says_it_is_not_quantised() -> None:
     told = model.generate(**asked, max_new_tokens=12, do_sample=False)[0][asked["input_ids"].shape[1] :]
     assert "5" in tokenizer.decode(told)
     assert not hasattr(model.config, "quantization_config")
+
+
+def test_a_wrong_path_is_refused_before_anything_is_made_and_a_name_is_not_made(data_folder: Path) -> None:
+    with pytest.raises(UsageError, match="neither a folder"):
+        models.require_known(data_folder / "nowhere")
+    models.require_known("smollm2")
+    assert not data_folder.exists() or list(data_folder.iterdir()) == []

@@ -111,3 +111,12 @@ class FakeFactory:
         def register_engine(cls, name: str, module: str, attribute: str) -> None:
             assert name not in cls._registry
             cls._registry[name] = (module, attribute)
+
+
+def test_a_process_that_has_ended_is_not_alive_before_its_parent_asks() -> None:
+    ended = subprocess.Popen(["true"])
+    assert until(lambda: not running(ended.pid))
+    assert not orphans.alive(ended.pid)
+    ended.wait()
+    assert not orphans.alive(ended.pid)
+    assert orphans.alive(os.getpid())

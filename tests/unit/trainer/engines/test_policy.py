@@ -15,6 +15,7 @@ from tests.fakes.models import write_model
 from trainer.engines import policy
 from trainer.engines.options import EngineOptions
 from trainer.model_folder import ORIGIN, revision
+from trainer.models import NAMED
 
 
 @pytest.fixture
@@ -52,6 +53,18 @@ async def test_many_first_sessions_start_one_engine(model: Path, monkeypatch: py
     assert started.starts == 1
     await opened.close()
     assert started.closed
+
+
+def test_a_model_that_is_made_first_is_told_of(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def make(progress: policy.Progress) -> Path:
+        progress("converting the model")
+        return model
+
+    monkeypatch.setitem(NAMED, "tiny", make)  # type: ignore[misc]
+    policy.open_policy("tiny")
+    assert capsys.readouterr().err == "converting the model\n"
 
 
 async def test_closing_what_was_never_needed_starts_nothing(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,3 +59,17 @@ def test_the_end_of_the_process_is_the_folders_end(tmp_path: Path) -> None:
     )
     assert Path(done.stdout.strip()).parent == tmp_path
     assert list(tmp_path.iterdir()) == []
+
+
+def test_temporary_files_of_an_engine_lie_in_the_folder_and_what_torch_compiled_does_not(temporary: Path) -> None:
+    sockets.keep_sockets_together()
+    sockets.keep_temporary_files_there()
+    assert tempfile.gettempdir() == os.environ[sockets.FOLDER]
+    assert Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]).parent == temporary
+
+
+@pytest.mark.parametrize("folder", ["", "/elsewhere", "/nowhere/envsdk-engine-1-x"])
+def test_temporary_files_stay_where_they_are_without_a_folder_of_ours(temporary: Path, folder: str) -> None:
+    os.environ[sockets.FOLDER] = folder
+    sockets.keep_temporary_files_there()
+    assert tempfile.gettempdir() == str(temporary)
