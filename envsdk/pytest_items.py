@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from envsdk.authoring.declare import Declaration
+from envsdk.authoring.declare import Declaration, drawn
 from envsdk.authoring.families import Family
 from envsdk.authoring.write import write_task
 from envsdk.checks.check import Check
@@ -69,7 +69,7 @@ class DeclaredTasks(pytest.Collector):
         declaration = self.declaration
         if not declaration.is_family:
             slug = declaration.name
-            yield TaskSource(slug, lambda dest: write_task(declaration, declaration.function(), dest, slug=slug))
+            yield TaskSource(slug, lambda dest: write_task(declaration, drawn(declaration), dest, slug=slug))
             return
         family = Family(declaration)
         for level, seed in itertools.product(family.extremes(), SEEDS):

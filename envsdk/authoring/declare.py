@@ -7,6 +7,7 @@ run at import: mistakes in arguments are reported there and then, everything els
 from __future__ import annotations
 
 import inspect
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, ParamSpec, TypeVar, overload
@@ -71,6 +72,33 @@ class Declaration:
 
 _VERIFIERS: dict[Callable[..., Any], PythonVerifier] = {}
 _DECLARATIONS: dict[tuple[str, str], Declaration] = {}
+
+
+def drawn(declaration: Declaration, *args: Any, **knobs: Any) -> Draw:
+    """What the author's function returns.
+
+    Raises:
+        UsageError: it raises, or returns something else (code ``draw_failed``); no fault of whoever called it.
+    """
+    try:
+        draw = declaration.function(*args, **knobs)
+    except Exception as error:
+        # An author's function may raise anything; it is reported as that function's fault, with the line.
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise UsageError(
+            f"its function raised {type(error).__name__}: {error}",
+            code="draw_failed",
+            where=declaration.name,
+            hint=f"see {last.filename}:{last.lineno}",
+        ) from error
+    if not isinstance(draw, Draw):
+        raise UsageError(
+            f"its function returned {type(draw).__name__}, not a Draw",
+            code="draw_failed",
+            where=declaration.name,
+            hint="return Draw(instruction=..., ...)",
+        )
+    return draw
 
 
 def declarations() -> list[Declaration]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from envsdk.authoring.declare import Declaration
+from envsdk.authoring.declare import Declaration, drawn
 from envsdk.authoring.draw import Draw, Scalar
 from envsdk.authoring.write import write_task
 from envsdk.digest import canonical
@@ -65,11 +65,11 @@ class Family:
         return {knob: level.get(knob, values[0]) for knob, values in self.levels.items()}
 
     def sample(self, *, seed: int, level: Level | None = None) -> Draw:
-        """What the function returns for a seed and level; nothing is written. Raises as `complete` does."""
+        """What the function returns for a seed and level; nothing is written. Raises as `complete` and `drawn` do."""
         full = self.complete(level or {})
         # A text as a seed goes through sha512: the same stream on every machine, Python and hash seed.
         source = random.Random(f"{self.name}\n{canonical(full).decode()}\n{seed}")  # noqa: S311 - not for secrets
-        return self.declaration.function(source, **full)
+        return drawn(self.declaration, source, **full)
 
     def draw(self, *, seed: int, dest: Path, level: Level | None = None) -> Task:
         """Draw one task, write it as the directory ``dest`` and load it.

@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-from envsdk.authoring.declare import Declaration, declarations
+from envsdk.authoring.declare import Declaration, declarations, drawn
 from envsdk.authoring.families import Family
 from envsdk.authoring.write import write_task
 from envsdk.digest import sha256_hex
@@ -82,14 +82,15 @@ def find_tasks(source: str | Path | ModuleType, dest: Path, *, seeds: Iterable[i
         UsageError: the source cannot be imported, or a draw cannot be written.
         SpecError: what was drawn is no valid task.
     """
-    tasks = []
-    for declaration in declared_in(import_source(source).__name__):
-        if declaration.is_family:
-            tasks += draw_extremes(Family(declaration), dest, seeds=seeds)
-        else:
-            draw = declaration.function()
-            tasks.append(write_task(declaration, draw, dest / declaration.name, slug=declaration.name))
-    return tasks
+    every = declared_in(import_source(source).__name__)
+    return [task for declaration in every for task in tasks_of(declaration, dest, seeds=seeds)]
+
+
+def tasks_of(declaration: Declaration, dest: Path, *, seeds: Iterable[int] = (0,)) -> list[Task]:
+    """Write out what one declaration gives, as `find_tasks` does; raises as it does, but for importing."""
+    if declaration.is_family:
+        return draw_extremes(Family(declaration), dest, seeds=seeds)
+    return [write_task(declaration, drawn(declaration), dest / declaration.name, slug=declaration.name)]
 
 
 def one_task(source: str, dest: Path) -> Task:
@@ -103,6 +104,9 @@ def one_task(source: str, dest: Path) -> Task:
     path, _, wanted = source.partition("::")
     if not path.endswith(".py"):
         return load_task(Path(source))
+    named = [item for item in declared_in(import_source(path).__name__) if item.name == wanted and not item.is_family]
+    if named:  # alone, whatever is wrong with the others
+        return tasks_of(named[0], dest)[0]
     tasks = {task.slug: task for task in find_tasks(path, dest)}
     if not wanted and len(tasks) == 1:
         return next(iter(tasks.values()))

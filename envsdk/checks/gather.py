@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from envsdk.authoring.find import draw_extremes, find_tasks, registered_families
+from envsdk.authoring.declare import Declaration
+from envsdk.authoring.find import declared_in, import_source, registered_families, tasks_of
 from envsdk.errors import EnvsdkError, UsageError
 from envsdk.spec.load import LoadResult, Rejected, load_tasks
 from envsdk.spec.model import Task
@@ -15,7 +16,7 @@ SEEDS = (0, 1)
 
 
 def gather(sources: Iterable[str], dest: Path) -> LoadResult:
-    """Load or draw every task behind ``sources``.
+    """Load or draw every task behind ``sources``; one that cannot be is rejected by itself, the others are unharmed.
 
     Args:
         sources: paths of task directories or of folders of them, of ``.py`` files; names of modules or families.
@@ -33,11 +34,18 @@ def gather(sources: Iterable[str], dest: Path) -> LoadResult:
             paths.append(path)
             continue
         try:
-            tasks += _drawn(source, dest)
+            declared = _declared(source)
         except EnvsdkError as error:
             if error.code == "no_such_source":
                 raise
             rejected.append(Rejected(path=source, code=error.code, why=str(error)))
+            continue
+        for declaration in declared:
+            try:
+                tasks += tasks_of(declaration, dest, seeds=SEEDS)
+            except EnvsdkError as error:
+                path_of = source if source == declaration.name else f"{source}::{declaration.name}"
+                rejected.append(Rejected(path=path_of, code=error.code, why=str(error)))
     loaded = load_tasks(paths)
     return LoadResult((*loaded.tasks, *tasks), (*loaded.rejected, *rejected), loaded.warnings)
 
@@ -47,11 +55,11 @@ def _is_package(path: Path) -> bool:
     return (path / "__init__.py").is_file() and path.name == str(path) and not any(path.rglob("task.toml"))
 
 
-def _drawn(source: str, dest: Path) -> list[Task]:
+def _declared(source: str) -> list[Declaration]:
     families = {} if source.endswith(".py") else registered_families()
     if source in families:
-        return draw_extremes(families[source], dest, seeds=SEEDS)
+        return [families[source].declaration]
     if not source.endswith(".py") and not all(part.isidentifier() for part in source.split(".")):
         hint = "give a task directory, a .py file, a module, or a family"
         raise UsageError("no such path, module or family", code="no_such_source", where=source, hint=hint)
-    return find_tasks(source, dest, seeds=SEEDS)
+    return declared_in(import_source(source).__name__)

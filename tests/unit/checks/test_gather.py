@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from envsdk.authoring.find import one_task
 from envsdk.authoring.scaffold import scaffold
 from envsdk.checks.gather import SEEDS, gather
 from envsdk.errors import UsageError
@@ -77,3 +78,36 @@ def test_a_file_that_imports_what_is_not_there_is_that_files_fault(tmp_path: Pat
     found = gather([str(tmp_path / "lacking.py")], tmp_path / "drawn")
     assert [item.code for item in found.rejected] == ["import_failed"]
     assert "no_such_module_anywhere" in found.rejected[0].why
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("raise RuntimeError('no such thing')", "draw_failed"),
+        ("return None", "draw_failed"),
+        ("return Draw(instruction='Say b.', oracle='b', params={'word': {'b'}})", "params_mismatch"),
+        ("return Draw(instruction='Say b.', oracle='b', params={'wort': 'b'})", "params_mismatch"),
+    ],
+)
+def test_a_misfit_in_a_file_is_one_finding_and_its_neighbours_are_unharmed(
+    tmp_path: Path, body: str, code: str
+) -> None:
+    (tmp_path / "mine.py").write_text(f"{MODULE}\n\n@task(verifier=same)\ndef misfit() -> Draw:\n    {body}\n")
+    found = gather([str(tmp_path / "mine.py")], tmp_path / "drawn")
+    assert "one" in {task.slug for task in found.tasks}
+    assert [(Path(item.path).name, item.code) for item in found.rejected] == [("mine.py::misfit", code)]
+
+
+def test_an_author_s_exception_is_told_with_its_line(tmp_path: Path) -> None:
+    source = tmp_path / "mine.py"
+    source.write_text(f"{MODULE}\n\n@task(verifier=same)\ndef misfit() -> Draw:\n    raise KeyError('gone')\n")
+    line = source.read_text().splitlines().index("    raise KeyError('gone')") + 1
+    (rejected,) = gather([str(source)], tmp_path / "drawn").rejected
+    assert "KeyError: 'gone'" in rejected.why
+    assert f"mine.py:{line}" in rejected.why
+
+
+def test_a_task_is_opened_by_name_whatever_its_neighbours_are(tmp_path: Path) -> None:
+    source = tmp_path / "mine.py"
+    source.write_text(f"{MODULE}\n\n@task(verifier=same)\ndef misfit() -> Draw:\n    raise KeyError('gone')\n")
+    assert one_task(f"{source}::one", tmp_path / "drawn").slug == "one"
