@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from envsdk.checks.check import Check, Finding, expect_low
 from envsdk.checks.scene import Scene
 from envsdk.checks.stage import Stage
@@ -9,7 +11,12 @@ from envsdk.checks.targets import target_files
 
 
 async def _examine(stage: Stage) -> Finding:
-    scene = Scene(files=dict.fromkeys(await target_files(stage), b""))
+    files = dict.fromkeys(await target_files(stage), b"")
+    run = await stage.oracle() if stage.has_box else None
+    folders = run.folders if run is not None else ()
+    bare = [folder for folder in folders if not any(path.startswith(f"{folder}/") for path in files)]
+    script = "; ".join(f"find {shlex.quote(folder)} -mindepth 1 -delete" for folder in bare)
+    scene = Scene(files=files, script=script)
     return expect_low(await stage.play(scene), stage.task.spec.verifier, "an empty submission")
 
 

@@ -15,18 +15,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from envsdk.checks.check import Check, Finding, does_not_apply, fails, passes
+from envsdk.checks.compiled_remains import compiled_remains
 from envsdk.checks.git_future import future_commits
 from envsdk.checks.image_files import image_view
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.opening import SOLVE
 from envsdk.checks.stage import OracleRun, Stage
-from envsdk.checks.unpacking import outer
+from envsdk.checks.unpacking import SEPARATOR, outer
 
 _LONG = 40
+_EXAMPLE = re.compile(r"\b(?:for example|e\.g\.|for instance|looks? like|like this|sample output)", re.IGNORECASE)
+_NEAR = 40
+_SHOWN_LEAST = 12
 _MAX_ENCODED = 4096
 _SOLVED = re.compile(r"oracle|solution|answer|\.(?:enc|gpg|age)$", re.IGNORECASE)
 _SCRIPT_NOISE = re.compile(r"^(?:#.*|set [-+].*|\s*)$")
 _CALLED = r"(?<![a-z])(?:answers?|solutions?|expected|oracle|golden|reference)(?![a-z])"
+_PROGRAM = re.compile(r"\.(?:py|sh|js|mjs|ts|rb|pl|c|cc|cpp|rs|go|java)$")
+_GRADING = re.compile(r"grad(?:e|ing)|reference|judge", re.IGNORECASE)
 _TELLING = re.compile(r"answer|solution|expected|oracle|secret|flag|truth|golden|key", re.IGNORECASE)
 
 
@@ -61,6 +67,8 @@ async def _examine(stage: Stage) -> Finding:
         found += list(_in_files(view.files, stage, hidden, answers, tests))
         found += list(_of_the_oracle([*view.files, *view.others], stage, files.texts.get(f"solution/{SOLVE}", "")))
         found += list(_in_environment(view.environment, answers))
+        remains = await compiled_remains(stage, stage.artifacts, run.before if run is not None else {})
+        found += [(path, "the compiled form of what is to be written") for path in remains]
         future = await future_commits(stage, view.repositories)
         found += [(path, f"commits beyond HEAD: {', '.join(commits)}") for path, commits in future.items()]
     elif run is None and not hidden:
@@ -94,8 +102,12 @@ def _in_files(
         if path.startswith("/logs/verifier/reward."):
             yield path, "a reward from the start"
             continue
-        yield from ((path, secret.what) for secret in hidden if secret.text in bare)
-        if path in artifacts or is_input(path, stage):
+        is_given = is_input(path, stage)
+        told = [secret for secret in hidden if secret.text in bare and not (is_given and _is_copy(secret, bare))]
+        yield from ((path, secret.what) for secret in told)
+        if path in artifacts or is_given:
+            if _is_aside(path, stage):
+                yield from ((path, secret.what) for _, secret in answers if _row_by_row(secret.text, bare))
             continue
         yield from ((path, secret.what) for _, secret in answers if _gives_away(path, bare, secret, tests))
 
@@ -107,6 +119,25 @@ def _of_the_oracle(paths: list[str], stage: Stage, solve: str) -> Iterator[tuple
         name = posixpath.basename(path)
         if name in solve and _SOLVED.search(path) and path not in artifacts and not is_input(path, stage):
             yield path, "what the oracle's script takes its solution from"
+
+
+def _is_copy(secret: Secret, bare: str) -> bool:
+    """The verifier keeps a copy of an input that is no program."""
+    return secret.text == bare and not _PROGRAM.search(secret.what)
+
+
+def _is_aside(path: str, stage: Stage) -> bool:
+    """A part of an archive or data base, with a telling name that the instruction does not speak of."""
+    _, mark, part = path.partition(SEPARATOR)
+    is_spoken_of = re.search(rf"(?<!\w){re.escape(part)}(?!\w)", stage.task.spec.instruction) is not None
+    return bool(mark) and not is_spoken_of and (_TELLING.search(part) or _GRADING.search(part)) is not None
+
+
+def _row_by_row(answer: str, text: str) -> bool:
+    """Every line of the answer has its words in one line of the text."""
+    rows = [set(re.findall(r"[\w.]+", line)) for line in text.splitlines()]
+    wanted = [set(re.findall(r"[\w.]+", line)) for line in answer.splitlines() if line.strip()]
+    return len(wanted) > 1 and all(any(words <= row for row in rows) for words in wanted)
 
 
 def _gives_away(path: str, bare: str, secret: Secret, tests: str) -> bool:
@@ -137,7 +168,16 @@ def _is_told(answer: str, instruction: str) -> bool:
         r"(?<!if )(?<!when )(?<!whether )\bthe (?:right |correct |final )?(?:answer|solution) is:?\s*"
         rf"[`\"']?{re.escape(answer)}(?!\w)"
     )
-    return len(answer) > 1 and re.search(told, instruction, re.IGNORECASE) is not None
+    return len(answer) > 1 and (
+        re.search(told, instruction, re.IGNORECASE) is not None or _is_shown(answer, instruction)
+    )
+
+
+def _is_shown(answer: str, instruction: str) -> bool:
+    """The example that the instruction gives of the form is the answer itself, white space aside."""
+    bare = "".join(answer.split())
+    shown = (re.sub(r"\s+", "", instruction[match.end() :]) for match in _EXAMPLE.finditer(instruction))
+    return len(bare) >= _SHOWN_LEAST and any(bare in text[: len(bare) + _NEAR] for text in shown)
 
 
 def _decoded(bare: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ small slips a verifier may miss some, and the kill rate is reported with its int
 from __future__ import annotations
 
 import asyncio
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -22,7 +23,17 @@ from envsdk.checks.interval import wilson
 from envsdk.checks.leak import is_input
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.lint.names import is_named
-from envsdk.checks.mutation import constant_programs, first_case, first_test, python_code, right, shell_code, texts
+from envsdk.checks.mutation import (
+    constant_programs,
+    first_case,
+    first_test,
+    python_code,
+    right,
+    sets_of_files,
+    shell_code,
+    silent_servers,
+    texts,
+)
 from envsdk.checks.mutation.behaviour import calls, same_behaviour
 from envsdk.checks.mutation.mutant import Mutant, diff
 from envsdk.checks.mutation.recording import Asked, record
@@ -55,9 +66,18 @@ async def _examine(stage: Stage) -> Finding:
     asked = await record(stage, run.outputs) if stage.has_box and programs(run.outputs) else []
     wrong = [*_wrong_texts(stage, run, inputs), *constant_programs.mutants(run.outputs), *_code_slips(run)]
     wrong += await first_case.mutants(stage, run.outputs, asked)
+    wrong += [*silent_servers.mutants(run.outputs), *_wrong_sets(stage, run)]
     wrong += first_test.mutants(run.outputs, read_task_files(stage.task).under("tests"))
     words = stage.task.spec.instruction + "\n".join(inputs)
-    good = list(right.variants(run.outputs, run.before, read_wording(stage.task.spec.instruction), words))
+    good = list(
+        right.variants(
+            run.outputs,
+            run.before,
+            read_wording(stage.task.spec.instruction),
+            words,
+            instruction=stage.task.spec.instruction,
+        )
+    )
     with ExitStack() as closing:
         if stage.has_box:
             folder = closing.enter_context(scratch("mutants"))
@@ -131,6 +151,14 @@ def _wrong_texts(stage: Stage, run: OracleRun, inputs: list[str]) -> Iterator[Mu
             )
 
 
+def _wrong_sets(stage: Stage, run: OracleRun) -> Iterator[Mutant]:
+    spec = stage.task.spec
+    if spec.container is None:
+        return
+    asked = [path for path in run.outputs if is_named(path, spec.instruction, spec.container.workdir)]
+    yield from sets_of_files.mutants(run.outputs, run.before, asked, run.folders, spec.instruction)
+
+
 def _is_code(path: str, content: bytes) -> bool:
     return language_of(path, content) is not None or source_language(path) is not None
 
@@ -184,7 +212,10 @@ async def _play(stage: Stage, mutants: list[Mutant], run: OracleRun) -> list[tup
     def scene(mutant: Mutant) -> Scene:
         if mutant.solution is not None:
             return Scene(solution=mutant.solution)
-        return Scene(files=mutant.files, after_oracle=stage.has_box, verify_s=limit_s if mutant.endless else None)
+        removed = " ".join(map(shlex.quote, mutant.removed))
+        script = f"for p in {removed}; do if [ -d $p ]; then find $p -mindepth 1 -delete; else rm -f $p; fi; done"
+        limit = limit_s if mutant.endless else None
+        return Scene(files=mutant.files, script=script if removed else "", after_oracle=stage.has_box, verify_s=limit)
 
     verdicts = await asyncio.gather(*(stage.play(scene(mutant)) for mutant in mutants))
     return list(zip(mutants, verdicts, strict=True))

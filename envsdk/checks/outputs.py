@@ -24,6 +24,16 @@ async def hash_files(box: Sandbox, paths: Iterable[str]) -> dict[str, str]:
     return {line[66:]: line[:64] for line in lines if len(line) > 66 and not line.startswith("\\")}
 
 
+async def list_folders(box: Sandbox, paths: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``paths`` that are folders with a file in them. Raises `SandboxError`."""
+    where = " ".join(shlex.quote(path) for path in paths)
+    if not where:
+        return ()
+    command = f'for p in {where}; do [ -d "$p" ] && [ -n "$(find "$p" -type f | head -n 1)" ] && echo "$p"; done; true'
+    listed = await box.exec(command, user="root", cwd="/", timeout_s=60.0)
+    return tuple(listed.stdout.decode("utf-8", "surrogateescape").splitlines())
+
+
 def changed_files(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """Paths that are new or different, sorted, at most `MAX_FILES`."""
     return sorted(path for path, digest in after.items() if before.get(path) != digest)[:MAX_FILES]

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from envsdk.checks.check import is_full
 from envsdk.checks.opening import Opening, run_solution
-from envsdk.checks.outputs import changed_files, hash_files, read_files
+from envsdk.checks.outputs import changed_files, hash_files, list_folders, read_files
 from envsdk.checks.scene import Scene, set_scene
 from envsdk.checks.shared import Shared
 from envsdk.errors import SandboxError
@@ -43,6 +43,7 @@ class OracleRun:
         ended: how its script ended; `None` for a plain answer.
         outputs: files that it wrote or changed among the declared artifacts.
         before: what lay at those paths before.
+        folders: declared artifacts that are folders in the end.
         snapshot: the box as it left it; `None` where only its answer counts.
     """
 
@@ -51,6 +52,7 @@ class OracleRun:
     outputs: dict[str, bytes]
     before: dict[str, bytes]
     snapshot: Snapshot | None = None
+    folders: tuple[str, ...] = ()
 
 
 class Stage:
@@ -291,12 +293,13 @@ class Stage:
             ended = await set_scene(self.task, box, Scene(solution=self.task.root / "solution"))
             paths = changed_files(before, await hash_files(box, self.artifacts))
             outputs = await read_files(box, paths)
+            folders = await list_folders(box, self.artifacts)
             pristine = await self._read_pristine([path for path in outputs if path in before])
             # Of a text answer nothing but the answer is asked again: a snapshot would cost more than the whole run.
             snapshot = await box.snapshot() if self.task.spec.verifier.kind != "text" else None
             end = EndState(sandbox=box, network=network)
             verdict = self._counted(await verify(self.task, end, self.provider))
-            return OracleRun(verdict, ended, outputs, pristine, snapshot)
+            return OracleRun(verdict, ended, outputs, pristine, snapshot, folders)
 
     async def read_pristine(self, paths: list[str]) -> dict[str, bytes]:
         """Content of files of the image; those that are not there are left out. Raises `SandboxError`."""

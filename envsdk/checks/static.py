@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 
 from envsdk.checks.check import Check, Finding, fails, passes
+from envsdk.checks.image_files import image_view
 from envsdk.checks.lint import (
     downloads,
     line_ends,
@@ -39,7 +40,7 @@ async def _examine(stage: Stage) -> Finding:
     files = read_task_files(stage.task)
     faults = [fault for rule in RULES for fault in rule(files)]
     faults += [path.fault() for path in await _absent(stage, unknown_paths(files))]
-    spoken = list(spoken_names(files))
+    spoken = list(spoken_names(files, await _texts(stage)))
     given = await _present(stage, {artifact for artifact, _ in spoken})
     faults += [fault for artifact, fault in spoken if artifact not in given]  # a stub of the image names its own parts
     if not faults:
@@ -53,6 +54,11 @@ async def _absent(stage: Stage, candidates: Iterable[UnknownPath]) -> list[Unkno
     found = list(candidates)
     present = await _present(stage, {candidate.path for candidate in found})
     return [candidate for candidate in found if candidate.path not in present]
+
+
+async def _texts(stage: Stage) -> str:
+    """What the image's small files say."""
+    return "\n".join((await image_view(stage)).files.values()) if stage.has_box else ""
 
 
 async def _present(stage: Stage, paths: set[str]) -> set[str]:

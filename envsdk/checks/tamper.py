@@ -1,7 +1,8 @@
 """``tamper``: known attacks earn nothing.
 
 Each attack is played on a submission that is wrong; one that earns the full reward is a fault of the verifier. Beside
-them, a program handed in must not be able to read ``/tests`` while it is judged.
+them, a program handed in must not be able to read ``/tests`` while it is judged, and what is right must not move with
+an input that the agent may change.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 
 from envsdk.checks.attacks import expressions, interpreter, leftover, links, path, settings, submission, workspace
 from envsdk.checks.attacks.ground import WRONG, Attack, Ground, survey
+from envsdk.checks.attacks.moved import moved_input
 from envsdk.checks.attacks.reading import readable_tests
 from envsdk.checks.check import (
     MACHINERY,
@@ -66,6 +68,8 @@ async def _attacked(stage: Stage, ground: Ground) -> Finding:
     found = _judged(stage, attacks, await _played(stage, attacks))
     if found.outcome != "fail" and await readable_tests(stage, ground):
         return fails("a program that is handed in can read /tests while it is judged")
+    if found.outcome != "fail" and (path := await moved_input(stage, ground)):
+        return fails(f"what is right is computed from {path}, which the agent may change", input=path)
     return found
 
 

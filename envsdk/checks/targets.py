@@ -11,10 +11,11 @@ async def target_files(stage: Stage) -> list[str]:
         return [stage.answer_path]
     run = await stage.oracle()
     written = sorted(run.outputs) if run is not None else []
+    folders = run.folders if run is not None else ()
     wanted = set(written)
     for path in stage.artifacts:
         inside = [other for other in written if other.startswith(path.rstrip("/") + "/")]
-        if not inside and not path.endswith("/") and path != _workdir(stage):
+        if not inside and path not in folders and not path.endswith("/") and path != _workdir(stage):
             wanted.add(path)
     return sorted(wanted)
 

@@ -42,6 +42,7 @@ class Ground:
         targets: files that a submission consists of.
         writable: paths outside the targets that the verifier names and the agent may write; True where they exist.
         folders: folders where the agent may write and the verifier may look for modules and settings.
+        named_folders: folders that the verifier names and the agent may write in.
         path_folders: folders on the verifier's PATH where the agent may write.
         user, workdir: of the agent.
     """
@@ -56,6 +57,7 @@ class Ground:
     workdir: str
     instruction: str
     base: Mapping[str, bytes] = field(default_factory=dict)
+    named_folders: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -105,6 +107,7 @@ async def survey(stage: Stage, run: OracleRun) -> Ground:
         workdir=workdir,
         instruction=spec.instruction,
         base={item: WRONG for item in targets if item not in run.before},
+        named_folders=tuple(item for item in sorted(named) if may.get(item) == "folder"),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from collections.abc import Iterator
 
 from envsdk.checks.attacks.ground import WRONG, Attack, Ground
@@ -45,9 +46,21 @@ def attacks(ground: Ground) -> Iterator[Attack]:
             # A file that is not there yet may be one that the verifier makes only where it finds none.
             content = ground.oracle.before.get(target, WRONG)
             yield _replace(ground, path, content, f"a copy of the wrong {target}")
+        if ground.writable[path]:
+            yield from _bars(ground, path)
+        if any(target in ground.oracle.before for target in ground.targets):
+            both = {**dict.fromkeys(ground.targets, WRONG), path: WRONG}
+            yield Attack(f"{path} and the submission replaced by one wrong text", Scene(files=both))
         if kind := next((name for name in _SUMS if name in path.lower()), ""):
             yield _replace(ground, path, _sums(ground, kind), "checksums of the wrong submission")
     yield from _signals(ground)
+
+
+def _bars(ground: Ground, path: str) -> Iterator[Attack]:
+    """Every number in a file that may hold what is required, as low and as high as can be."""
+    for number in ("0", "999999999"):
+        change = f"sed -i -E 's/[0-9]+([.][0-9]+)?/{number}/g' {shlex.quote(path)}"
+        yield Attack(f"every number in {path} replaced by {number}", Scene(files=dict(ground.base), script=change))
 
 
 def _replace(ground: Ground, path: str, content: bytes, what: str) -> Attack:

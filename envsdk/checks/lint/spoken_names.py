@@ -14,14 +14,18 @@ from collections.abc import Callable, Iterator, Mapping
 
 from envsdk.checks.lint.fault import Fault
 from envsdk.checks.lint.files import TaskFiles
+from envsdk.checks.lint.literal_objects import compared_keys
 
 _LOADED = re.compile(r"(?P<name>\w+)\s*=\s*json\.loads?\(")
 _READER = re.compile(r"(?:(?P<rows>\w+)\s*=\s*(?:list\(|\[\*)?|\bin\s+(?:list\()?)csv\.DictReader\(")
 _OWN = re.compile(r"/tests/")
 
 
-def spoken_names(files: TaskFiles) -> Iterator[tuple[str, Fault]]:
-    """Path of the artifact and the fault; whether that file lies in the image already is asked of whoever has a box."""
+def spoken_names(files: TaskFiles, given: str = "") -> Iterator[tuple[str, Fault]]:
+    """Path of the artifact and the fault; whether that file lies in the image already is asked of whoever has a box.
+
+    ``given``: texts of the image, whose words an answer may have for keys.
+    """
     spec = files.task.spec
     if spec.steps or spec.agent.protocol != "shell":
         return
@@ -31,9 +35,15 @@ def spoken_names(files: TaskFiles) -> Iterator[tuple[str, Fault]]:
         for path, text in files.under("tests").items():
             is_module = suffix == ".py"
             words = set(re.findall(r"\w+", spec.instruction if is_module else spec.instruction.replace(name, "")))
-            found = _functions(stem, text) if is_module else _keys(name, text, _LOADS.get(suffix, _nothing)(text))
+            asked = _functions(stem, text) if is_module else _keys(name, text, _LOADS.get(suffix, _nothing)(text))
+            found = list(asked)
+            compared: set[str] = set()
+            if suffix == ".json" and name in text and not _reads_its_own(text):
+                rows = list(compared_keys(path, text))
+                compared = {key for key, _ in rows}
+                found = [*found, *rows]
             for word, number in found:
-                if word not in words:
+                if word not in words and not (word in compared and word in given):
                     yield artifact, Fault("unknown_name", path, number, _said(word, artifact, words))
 
 
@@ -69,12 +79,17 @@ _LOADS: Mapping[str, Callable[[str], set[str]]] = {".json": _objects, ".csv": _r
 
 def _keys(name: str, text: str, variables: set[str]) -> Iterator[tuple[str, int]]:
     """Keys asked of some variables, where the text reads one file of that name and none of its own."""
-    if name not in text or _OWN.search(re.sub(r"/tests/test\.sh", "", text)):
+    if name not in text or _reads_its_own(text):
         return
     for loaded in variables:
         key = re.compile(rf"(?<![\w.]){re.escape(loaded)}(?:\.get\(|\[)\s*[\"'](?P<key>\w+)[\"']")
         for number, line in enumerate(text.splitlines(), 1):
             yield from ((match["key"], number) for match in key.finditer(line))
+
+
+def _reads_its_own(text: str) -> bool:
+    """It reads a file under /tests, so that a key may be of that one."""
+    return _OWN.search(re.sub(r"/tests/test\.sh", "", text)) is not None
 
 
 def _said(word: str, artifact: str, words: set[str]) -> str:

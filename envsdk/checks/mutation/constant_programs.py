@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from envsdk.checks.mutation.mutant import Mutant
+from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.program_files import Language, programs
 
 CONSTANTS: tuple[object, ...] = ("", "x", 0, 1, True)
+_MAIN: Mapping[str, tuple[bytes, str]] = {
+    "cpp": (rb"\bmain\s*\(", "int main(void) {{ return 0; }}\n"),
+    "rust": (rb"\bfn main\s*\(", "fn main() {{}}\n"),
+    "go": (rb"\bfunc main\s*\(", "package main\n\nfunc main() {{}}\n"),
+    "java": (rb"\bvoid main\s*\(", "public class {stem} {{ public static void main(String[] args) {{ }} }}\n"),
+}
 _ENDLESS: dict[Language, str] = {
     "python": "import time\n\nwhile True:\n    time.sleep(60)\n",
     "shell": "while :; do sleep 60; done\n",
@@ -18,6 +26,7 @@ _ENDLESS: dict[Language, str] = {
 
 def mutants(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
     """For all programs of a submission together; data files beside them say the same constant on every line."""
+    yield from _idle(outputs)
     found = programs(outputs)
     if not found:
         return
@@ -27,8 +36,22 @@ def mutants(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
         data = {path: _same_lines(content, value) for path, content in outputs.items() if path not in found}
         if data:
             yield Mutant(f"programs that only give {value!r}, and data to match", {**files, **data})
+    yield from _echoes(outputs, found)
     endless = {path: _ENDLESS[language].encode() for path, language in found.items()}
     yield Mutant("programs that never end", endless, endless=True)
+
+
+def _echoes(outputs: Mapping[str, bytes], found: Mapping[str, Language]) -> Iterator[Mutant]:
+    """Python functions that give back what they are given, where there are two: each other's inverse, and no more."""
+    files = {}
+    for path, language in found.items():
+        names = functions_of(outputs[path]) if language == "python" else []
+        if len(names) > 1:
+            files[path] = "".join(
+                f"def {name}(given, *_args, **_named):\n    return given\n\n\n" for name in names
+            ).encode()
+    if files and len(files) == len(found):
+        yield Mutant("functions that give back what they are given", files)
 
 
 def constant_program(language: Language, original: bytes, value: object) -> bytes:
@@ -51,6 +74,15 @@ def functions_of(source: bytes) -> list[str]:
     except (SyntaxError, ValueError):
         return []
     return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _idle(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
+    """A program in a compiled language that ends at once and says nothing, where the submission has a ``main``."""
+    for path, content in outputs.items():
+        language = source_language(path)
+        if language is not None and language in _MAIN and re.search(_MAIN[language][0], content):
+            stem = path.rsplit("/", 1)[-1].partition(".")[0]
+            yield Mutant(f"{path}: a program that does nothing", {path: _MAIN[language][1].format(stem=stem).encode()})
 
 
 def _same_lines(content: bytes, value: object) -> bytes:

@@ -30,6 +30,8 @@ def others(value: Any, wording: Wording, instruction: str, inputs: str = "") -> 
     yield "an empty JSON list", "[]\n"
     if isinstance(value, list):
         yield "the JSON list without its last member", _written(value[:-1])
+        if not (wording.contains or wording.tolerance or wording.free) and (more := _one_more(value)) is not None:
+            yield "the JSON list with a member too many", _written([*value, more])
         if wording.in_order and value[::-1] != value:
             yield "the JSON list in reverse", _written(value[::-1])
         if isinstance(value[-1], dict):
@@ -54,6 +56,15 @@ def _members(
     pair = next(((a, b) for a in numbers for b in numbers if value[a] != value[b]), None)
     if pair and not wording.tolerance:
         yield "object with two values exchanged", {**value, pair[0]: value[pair[1]], pair[1]: value[pair[0]]}
+
+
+def _one_more(value: list[Any]) -> object:
+    """A member of the kind of the others that is none of them; `None` where they are of no kind that is known here."""
+    if all(isinstance(member, str) for member in value):
+        return "x" * (1 + max(map(len, value)))
+    if all(type(member) in {int, float} for member in value):
+        return max(value) + 1
+    return None
 
 
 def _other(value: object, wording: Wording, inputs: str) -> object:

@@ -19,6 +19,7 @@ class Mutant:
     Attributes:
         name: what was done to what.
         files: path -> content, written over the oracle's state.
+        removed: paths that are taken away from the oracle's state; of a folder what lies in it.
         weight: ``gross``: nobody could call it right; ``fine``: a small slip, of which a verifier may miss a few.
         endless: it never ends by itself; the verifier needs only a short while to say so.
     """
@@ -28,6 +29,7 @@ class Mutant:
     solution: Path | None = None
     weight: Weight = "gross"
     endless: bool = False
+    removed: tuple[str, ...] = ()
 
 
 def diff(before: Mapping[str, bytes], mutant: Mutant) -> str:

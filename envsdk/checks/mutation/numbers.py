@@ -13,6 +13,8 @@ from envsdk.checks.mutation.wording import Wording
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _MANY = 1000
 _LARGE = 10**9
+_SHARE = 20
+"""A rounding by less than one part in so many may be within what a verifier rightly forgives."""
 _PERIOD = 2 * 3 * 5 * 7
 
 
@@ -47,6 +49,9 @@ def _others(bare: str, wording: Wording) -> Iterator[tuple[str, str]]:
     yield "the number with a digit more in front", f"{'-' if value < 0 else ''}1{bare.lstrip('+-')}\n"
     if "." in bare:
         yield "the number with another first decimal", f"{like(bare, value + Decimal('0.4'))}\n"
+        yield "the number with a lower first decimal", f"{like(bare, value - Decimal('0.4'))}\n"
+        if abs(whole := value.to_integral_value()) and abs(whole - value) >= abs(value) / _SHARE:
+            yield "the number rounded to a whole one", f"{whole}\n"
     else:
         yield "the number with a digit more behind", f"{bare}7\n"
     if value == int(value) and 0 < value < _LARGE:

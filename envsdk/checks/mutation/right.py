@@ -6,18 +6,32 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from envsdk.checks.mutation import renamed
 from envsdk.checks.mutation.mutant import Mutant
 from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.mutation.wording import Wording
 from envsdk.checks.program_files import language_of
 
 _NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w])(?!\.\d)")
+_FORM = re.compile(
+    r"decimal|digit|round|%\.|%\d|\bformat|precision|\bplaces\b|\bcents?\b|\bversion|\bstring\b|\bhundredth",
+    re.IGNORECASE,
+)
+_COMPACT = re.compile(
+    r"\bcompact\b|\bminif|\b(?:one|single|same) line\b|without (?:spaces|white ?space)|json ?l(?:ines)?\b",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _COMMENT = {"python": b"\n# a remark\n", "shell": b"\n# a remark\n", "javascript": b"\n// a remark\n"}
 
 
 def variants(
-    outputs: Mapping[str, bytes], before: Mapping[str, bytes], wording: Wording, known_words: str
+    outputs: Mapping[str, bytes],
+    before: Mapping[str, bytes],
+    wording: Wording,
+    known_words: str,
+    *,
+    instruction: str = "",
 ) -> Iterator[Mutant]:
     """Other right answers.
 
@@ -25,12 +39,15 @@ def variants(
         outputs: what the oracle wrote.
         before: what lay there at the start: such files are edited, and stay as they are beside the edit.
         wording: what the instruction demands.
+        instruction: what it says of form and names.
         known_words: instruction and inputs: words that an answer may be expected to use.
     """
     for path, content in outputs.items():
         language = language_of(path, content)
         if language is not None:
             yield Mutant(f"{path}: a remark at its end", {path: content.rstrip(b"\n") + _COMMENT[language]})
+            if language == "python":
+                yield from renamed.variant(path, content, instruction)
             continue
         if source_language(path) is not None:
             yield Mutant(f"{path}: a remark at its end", {path: content.rstrip(b"\n") + b"\n// a remark\n"})
@@ -53,15 +70,24 @@ def _texts(text: str, wording: Wording, known_words: str) -> Iterator[tuple[str,
         yield "without a newline at its end", text.rstrip("\n")
         if len(lines) == 1:
             yield "with an empty line at its end", text.rstrip("\n") + "\n\n"
-        yield from _other_json(text)
+        yield from _other_json(text, is_compact=wording.alone or _COMPACT.search(known_words) is not None)
     if wording.any_order and len(lines) > 1:
         head = lines[: int(wording.head)]
         yield "its lines in another order", "\n".join([*head, *reversed(lines[len(head) :])]) + "\n"
+    if wording.counting and _is_open_number(text, wording, known_words):
+        yield "the number with a nought more behind its decimals", f"{text.strip()}0\n"
     if wording.counting and not wording.exact and (bare := _bare_number(text, known_words)):
         yield "just the number, without words that the instruction does not ask for", f"{bare}\n"
 
 
-def _other_json(text: str) -> Iterator[tuple[str, str]]:
+def _is_open_number(text: str, wording: Wording, known_words: str) -> bool:
+    """A number with decimals that was reckoned, not copied, and of whose form the instruction says nothing."""
+    bare = text.strip()
+    is_stated = wording.exact or wording.alone or wording.unit is not None or _FORM.search(known_words) is not None
+    return re.fullmatch(r"-?\d+\.\d+", bare) is not None and not is_stated and bare not in known_words
+
+
+def _other_json(text: str, *, is_compact: bool) -> Iterator[tuple[str, str]]:
     try:
         value = json.loads(text)
     except ValueError:
@@ -69,6 +95,8 @@ def _other_json(text: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         turned = dict(reversed(value.items()))
         yield "the same JSON in another order and spacing", json.dumps(turned, indent=3, ensure_ascii=False) + "\n"
+    if isinstance(value, list) and value and not is_compact:
+        yield "the same JSON in another spacing", json.dumps(value, indent=3, ensure_ascii=False) + "\n"
 
 
 def _bare_number(text: str, known_words: str) -> str:

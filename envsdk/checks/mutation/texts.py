@@ -14,6 +14,10 @@ _CONSTANTS = ("0", "1", "x")
 _LETTERS = re.compile(r"[A-Za-z]{3}")
 _WORDS = re.compile(r"[A-Za-z]{2,}")
 _QUOTED = re.compile(r"`([^`]*)`")
+_OPAQUE = re.compile(r"[a-z0-9][A-Z]\S*")
+_ADDRESS = re.compile(r"\d+(?:\.\d+){3}")
+_NAME = re.compile(r"[A-Za-z][\w./-]*[A-Za-z]")
+_MAX_GIVEN = 20_000
 _MARKUP = re.compile(r"[{}\[\]<>;]")
 
 
@@ -57,11 +61,36 @@ def _variations(text: str, wording: Wording, instruction: str, inputs: list[str]
     if (value := json_values.parsed(text)) is not None:
         yield from json_values.others(value, wording, instruction, "\n".join(inputs))
     elif not wording.tolerance and (number := numbers.NUMBER.search(text)):
+        yield from _exchanged(text, wording)
         yield "its first number off by one", text[: number.start()] + numbers.plus(number[0], 1) + text[number.end() :]
         yield "every number off by one", numbers.every_plus_one(text)
     yield from _by_line(text, wording)
     if value is None:
         yield from tables.others(text, "\n".join(inputs))
+
+
+def _exchanged(text: str, wording: Wording) -> Iterator[tuple[str, str]]:
+    """The first and the last number each in the other's place; nothing where only the order of equals would change."""
+    found = list(numbers.NUMBER.finditer(text))
+    if len(found) < 2 or wording.any_order or wording.contains:
+        return
+    first, last = found[0], found[-1]
+    between = text[first.end() : last.start()]
+    other = f"{text[: first.start()]}{last[0]}{between}{first[0]}{text[last.end() :]}"
+    if "\n" in between and _members(other) != _members(text):
+        yield "its first and its last number exchanged", other
+
+
+def _members(text: str) -> list[list[str]]:
+    """Words of each line, in no order, the lines in none either."""
+    return sorted(sorted(line.split()) for line in text.splitlines())
+
+
+def _is_opaque(text: str, inputs: list[str]) -> bool:
+    """Each line is a word of an input, and one of them no word of a language: capitals stand inside it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    known = {word for given in inputs for word in re.split(r"[\s,;|\"']+", given)}
+    return bool(lines) and set(lines) <= known and any(_OPAQUE.search(line) for line in lines)
 
 
 def _is_copied(text: str, instruction: str, inputs: list[str]) -> bool:
@@ -70,6 +99,8 @@ def _is_copied(text: str, instruction: str, inputs: list[str]) -> bool:
     Every line of it stands in one of the inputs; or it is a table, of which every word stands in them or is quoted.
     """
     lines = {line.strip() for line in text.splitlines() if line.strip()}
+    if _is_opaque(text, inputs):
+        return True
     if bool(lines) and any(lines <= {line.strip() for line in given.splitlines()} for given in inputs):
         return True
     known = set(_WORDS.findall("\n".join([*inputs, *_QUOTED.findall(instruction)])))
@@ -114,7 +145,29 @@ def _around(text: str, wording: Wording, inputs: Iterable[str]) -> Iterator[tupl
         yield "one line too many", (text if text.endswith("\n") else text + "\n") + "x\n"
     if is_alone and len(lines) == 1 and not wording.free:
         yield "denied", f"not {bare}\n"
-    yield from _all_candidates(lines, inputs)
+    if len(lines) == 1 and (_ADDRESS.fullmatch(bare) or _NAME.fullmatch(bare)) and not wording.free:
+        yield "a sign more behind it", f"{bare}{'7' if bare[-1].isdigit() else 's'}\n"
+    given = list(inputs)
+    yield from _all_candidates(lines, given)
+    yield from _the_input(text, wording, given)
+
+
+def _the_input(text: str, wording: Wording, inputs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What was given, as it was given: of a table another order is no other content where none was asked for."""
+    if wording.any_order or wording.free or numbers.NUMBER.fullmatch(text.strip()):
+        return
+    for given in inputs:
+        is_it = (
+            len(given) < _MAX_GIVEN and len(given.splitlines()) > 1 and sorted(given.split()) != sorted(text.split())
+        )
+        moved = wording.in_order or (len(text.splitlines()) > 1 and _members(given) != _members(text))
+        if (is_it and _speaks_of(text, given)) or (moved and sorted(given.split()) == sorted(text.split())):
+            yield "the input as it was given", given
+
+
+def _speaks_of(text: str, given: str) -> bool:
+    """A word of the one stands in the other."""
+    return bool(set(text.split()) & set(given.split()))
 
 
 def _all_candidates(lines: list[str], inputs: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -40,6 +40,7 @@ _CASE = re.compile(
 )
 _ANY_CASE = re.compile(
     r"(?:case|capitals?|letters)\W[^.]{0,40}(?:does not|doesn't|do not|don't|is not|are not|never) (?:matter|important)"
+    r"|\b(?:upper|lower|either|any)(?:[- ]?case)? or (?:upper|lower)[- ]?case|\b(?:either|any) case\b"
     r"|case[- ]insensitive|ignor\w+ (?:the )?(?:case|capital)|regardless of (?:the )?case",
     re.IGNORECASE,
 )
