@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from tests.labelled import (
     answers,
+    audited_programs,
+    audits,
     comparisons,
     forms,
     harnesses,
     leaks,
     manifests,
+    moved_inputs,
     oddities,
     reports,
     rewards,
@@ -33,4 +36,7 @@ CASES: tuple[Labelled, ...] = (
     *harnesses.CASES,
     *forms.CASES,
     *oddities.CASES,
+    *moved_inputs.CASES,
+    *audits.CASES,
+    *audited_programs.CASES,
 )

@@ -6,6 +6,7 @@ Refused by a verifier that looks for words of the oracle's own source.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 
@@ -16,7 +17,8 @@ _FORM = re.compile(
     r"|lint\w*|source|implementation)\b",
     re.IGNORECASE,
 )
-_SEEN_BY_NAME = {"locals", "globals", "vars", "eval", "exec", "getattr", "setattr", "nonlocal"}
+_SEEN_BY_NAME = {"locals", "globals", "vars", "eval", "exec", "getattr", "setattr"}
+_BINDS_BY_TEXT = ast.Global | ast.Nonlocal | ast.Match
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
@@ -27,9 +29,9 @@ def variant(path: str, source: bytes, instruction: str) -> Iterator[Mutant]:
     except (SyntaxError, ValueError):
         return
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    if _FORM.search(instruction) or names & _SEEN_BY_NAME or any(isinstance(n, ast.Global) for n in ast.walk(tree)):
+    if _FORM.search(instruction) or names & _SEEN_BY_NAME or any(isinstance(n, _BINDS_BY_TEXT) for n in ast.walk(tree)):
         return
-    own = _variables(tree) - set(re.findall(r"\w+", instruction))
+    own = _variables(tree) - set(re.findall(r"\w+", instruction)) - set(dir(builtins))
     if not own:
         return
     others = {name: f"{name}_too" for name in own if f"{name}_too" not in names}

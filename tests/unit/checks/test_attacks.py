@@ -42,7 +42,7 @@ def files(attack: Attack) -> dict[str, bytes]:
 
 def test_a_file_that_the_verifier_trusts_is_replaced_in_several_ways() -> None:
     made = list(workspace.attacks(ground(writable={"/app/check.sh": True})))
-    contents = [files(attack)["/app/check.sh"] for attack in made]
+    contents = [files(attack).get("/app/check.sh", b"") for attack in made]
     assert {b"#!/bin/sh\nexit 0\n", b"PASS\n", b"", WRONG} < set(contents)
     assert any(b"reward.txt" in content for content in contents)
     assert all(files(attack)["/app/out.txt"] == WRONG for attack in made)
@@ -137,7 +137,7 @@ def test_expected_values_are_made_to_fit_a_submission_that_was_left_as_it_was() 
     made = workspace.attacks(
         ground(outputs={"/app/a": b"new"}, before={"/app/a": b"old"}, base={}, writable={"/app/want": True})
     )
-    assert b"old" in [files(attack)["/app/want"] for attack in made]
+    assert b"old" in [files(attack).get("/app/want") for attack in made]
 
 
 @pytest.mark.parametrize(

@@ -125,3 +125,33 @@ def test_an_answer_that_the_instruction_gives_away_is_told_from_one_it_asks_abou
 @pytest.mark.parametrize("text", ["MTM2Ng==", "31333636", "6631"])
 def test_an_answer_in_another_writing_is_read(text: str) -> None:
     assert "1366" in list(leak._decoded(text))
+
+
+@pytest.mark.parametrize(
+    ("instruction", "is_told"),
+    [
+        ('Write the counts, for example `{"a": 4, "b": 1}`.', True),
+        ('It looks like this:\n\n{ "a": 4,\n  "b": 1 }\n', True),
+        ('Write the counts, for example `{"a": 7, "b": 3}`.', False),
+        ('Write `{"a": 4, "b": 1}` to the file.', False),
+        (
+            'For example, other tools write a great many words of their own before they come to `{"a": 4, "b": 1}`.',
+            False,
+        ),
+    ],
+)
+def test_an_example_that_is_the_answer_tells_it(instruction: str, is_told: bool) -> None:
+    assert leak._is_told('{"a": 4, "b": 1}', instruction) is is_told
+
+
+@pytest.mark.parametrize(
+    ("what", "is_copy"), [("the verifier's tests/in.csv", True), ("the verifier's tests/run.py", False)]
+)
+def test_a_copy_of_an_input_tells_nothing_unless_it_is_a_program(what: str, is_copy: bool) -> None:
+    assert leak._is_copy(Secret(what, "a,1"), "a,1") is is_copy
+
+
+def test_rows_of_an_answer_stand_in_the_rows_of_a_table() -> None:
+    assert leak._row_by_row("cup 1042\nhat 217", "t item: cup, total: 1042\nt item: hat, total: 217")
+    assert not leak._row_by_row("cup 1042\nhat 217", "t item: cup, total: 217\nt item: hat, total: 1042")
+    assert not leak._row_by_row("217", "t item: hat, total: 217")

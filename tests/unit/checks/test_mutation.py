@@ -222,7 +222,7 @@ def test_json_may_be_spaced_and_ordered_otherwise() -> None:
 
 
 def test_a_program_may_end_in_a_remark() -> None:
-    (variant,) = right.variants({"/a.py": SCRIPT}, {}, PLAIN, "")
+    variant = next(right.variants({"/a.py": SCRIPT}, {}, PLAIN, ""))
     assert run(variant.files["/a.py"], "4") == run(SCRIPT, "4") == "8\n"
 
 

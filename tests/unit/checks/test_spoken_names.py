@@ -96,3 +96,35 @@ def test_a_column_that_the_instruction_does_not_name_is_found(tmp_path: Path, te
 )
 def test_columns_that_are_named_or_the_verifiers_own_are_not(tmp_path: Path, test: str) -> None:
     assert asked(tmp_path, CSV, "/app/errors.csv", f"import csv\n{test}") == []
+
+
+OUT = "Write a JSON object with the number of ERROR lines to `/app/out.json`."
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "import json\nassert json.load(open('/app/out.json')) == {'error_count': 4}\n",
+        "import json\ngot = json.loads(read('/app/out.json'))\nassert {'error_count': 4} == got\n",
+    ],
+)
+def test_a_key_of_several_words_that_nobody_named_is_found(tmp_path: Path, test: str) -> None:
+    assert asked(tmp_path, OUT, "/app/out.json", test) == ["error_count"]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "import json\nassert json.load(open('/app/out.json')) == {'north': 4}\n",
+        "import json\nassert other(open('/app/out.json')) == {'error_count': 4}\n",
+        "import json\nassert json.load(open('/app/out.json')) != {'error_count': 4}\n",
+    ],
+)
+def test_a_key_of_one_word_may_be_data(tmp_path: Path, test: str) -> None:
+    assert asked(tmp_path, OUT, "/app/out.json", test) == []
+
+
+def test_a_compared_key_that_the_inputs_hold_is_data(tmp_path: Path) -> None:
+    test = "import json\nassert json.load(open('/app/out.json')) == {'error_count': 4}\n"
+    files = files_of(tmp_path, {"tests/check.py": test}, instruction=OUT, artifacts=("/app/out.json",))
+    assert list(spoken_names(files, "error_count,4\n")) == []
