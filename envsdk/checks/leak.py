@@ -30,7 +30,10 @@ _SHOWN_LEAST = 12
 _MAX_ENCODED = 4096
 _SOLVED = re.compile(r"oracle|solution|answer|\.(?:enc|gpg|age)$", re.IGNORECASE)
 _SCRIPT_NOISE = re.compile(r"^(?:#.*|set [-+].*|\s*)$")
-_CALLED = r"(?<![a-z])(?:answers?|solutions?|expected|oracle|golden|reference)(?![a-z])"
+_CALLED = (
+    r"(?<![a-z])(?:answers?|solutions?|expected|oracle|golden|reference|(?:checker|tests?|grader|verifier) expects?)"
+    r"(?![a-z])"
+)
 _PROGRAM = re.compile(r"\.(?:py|sh|js|mjs|ts|rb|pl|c|cc|cpp|rs|go|java)$")
 _GRADING = re.compile(r"grad(?:e|ing)|reference|judge", re.IGNORECASE)
 _TELLING = re.compile(r"answer|solution|expected|oracle|secret|flag|truth|golden|key", re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import re
 import shlex
@@ -21,6 +22,7 @@ _WRITING = b"#!/bin/sh\necho 1 > /logs/verifier/reward.txt\nexit 0\n"
 _WRITING_PYTHON = b'import os\nwith open("/logs/verifier/reward.txt", "w") as f:\n    f.write("1")\nos._exit(0)\n'
 _QUOTED = re.compile(r"(?P<mark>['\"])(?P<said>(?:\\.|(?!(?P=mark)).)+)(?P=mark)")
 _SUMS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+_PATTERN = re.compile(r"(?<![\w.*])/?(?:[\w.-]+/)*[\w.-]*\*[\w.-]*\.\w+|(?<![\w.*])/(?:[\w.-]+/)*[\w.-]+\*(?![\w*/])")
 _YES = r"(?:pass(?:ed|es)?|ok|success(?:ful(?:ly)?)?|succeeded|done|valid|verified|correct|green|completed?)"
 _SIGNAL = re.compile(
     rf"(?:^|\n)\W*(?:{_YES}|all tests pass(?:ed)?|0 fail(?:ed|ures)?|\d+ passed.*)\W*$"
@@ -54,6 +56,7 @@ def attacks(ground: Ground) -> Iterator[Attack]:
         if kind := next((name for name in _SUMS if name in path.lower()), ""):
             yield _replace(ground, path, _sums(ground, kind), "checksums of the wrong submission")
     yield from _signals(ground)
+    yield from _beside(ground)
 
 
 def _bars(ground: Ground, path: str) -> Iterator[Attack]:
@@ -85,6 +88,18 @@ def _sums(ground: Ground, kind: str) -> bytes:
         name = target.removeprefix(f"{ground.workdir.rstrip('/')}/")
         lines.append(f"{digest}  {name}\n")
     return "".join(lines).encode()
+
+
+def _beside(ground: Ground) -> Iterator[Attack]:
+    """The right answer in another file, where the verifier takes any whose name fits a pattern."""
+    patterns = {match[0] for match in _PATTERN.finditer(ground.text)}
+    for path, content in ground.oracle.outputs.items():
+        for pattern in sorted(patterns):
+            fits = fnmatch.fnmatch(path, pattern) or fnmatch.fnmatch(path.rsplit("/", 1)[-1], pattern)
+            other = path.rsplit("/", 1)[0] + "/" + pattern.rsplit("/", 1)[-1].replace("*", "_too", 1).replace("*", "")
+            if fits and other not in ground.targets:
+                files = {**ground.base, path: WRONG, other: content}
+                yield Attack(f"the right answer in {other}, a wrong one in {path}", Scene(files=files))
 
 
 def _signals(ground: Ground) -> Iterator[Attack]:

@@ -1,4 +1,4 @@
-"""Servers that answer, and say nothing: the oracle's own with every write to a connection emptied."""
+"""Servers and clients that say nothing: the oracle's own with every write to a connection emptied."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from envsdk.checks.mutation.mutant import Mutant
 from envsdk.checks.program_files import programs
 
 _WRITES = {
-    "python": (re.compile(rb"(\.(?:wfile\.write|sendall|sendto)\()"), rb'\1b"" and '),
+    "python": (re.compile(rb"(\.(?:wfile\.write|sendall|sendto)\(|(?<=[,(\s])data=)"), rb'\1b"" and '),
     "javascript": (re.compile(rb"(\b(?:res|response|reply)\.(?:end|write|send|json)\()"), rb'\1"" && '),
     "shell": (re.compile(rb"(?!)"), rb""),
 }
+
+_TALKS = re.compile(rb"\b(?:http|urllib|requests|socket\w*|asyncio|express|fetch|net)\b")
 
 
 def mutants(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
@@ -20,8 +22,10 @@ def mutants(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
     files = {}
     for path, language in programs(outputs).items():
         pattern, silent = _WRITES[language]
+        if not _TALKS.search(outputs[path]):
+            continue
         changed = pattern.sub(silent, outputs[path])
         if changed != outputs[path]:
             files[path] = changed
     if files:
-        yield Mutant("a server whose answers are empty", files)
+        yield Mutant("programs that send nothing", files)

@@ -18,6 +18,7 @@ _OPAQUE = re.compile(r"[a-z0-9][A-Z]\S*")
 _ADDRESS = re.compile(r"\d+(?:\.\d+){3}")
 _NAME = re.compile(r"[A-Za-z][\w./-]*[A-Za-z]")
 _MAX_GIVEN = 20_000
+_PATTERN = re.compile(r"\bregular expressions?\b|\bregex", re.IGNORECASE)
 _MARKUP = re.compile(r"[{}\[\]<>;]")
 
 
@@ -52,6 +53,8 @@ def _variations(text: str, wording: Wording, instruction: str, inputs: list[str]
         yield "the text x", "x\n"
         return
     yield from ((f"the constant {constant}", f"{constant}\n") for constant in _CONSTANTS)
+    if _PATTERN.search(instruction):
+        yield "a pattern for everything", ".*\n"
     if wording.free or is_number:
         return
     if _LETTERS.search(text) and not numbers.NUMBER.search(text):  # a number may be all that is looked for

@@ -45,7 +45,7 @@ _ANY_CASE = re.compile(
     re.IGNORECASE,
 )
 _ALONE = re.compile(
-    r"\balone\b|\bonly\b|\bjust\b|nothing (?:else|more)|no other|\bsingle (?:word|number|letter|line|digit)"
+    r"\balone\b|\bonly\b|\bjust\b|nothing (?:else|more)|no other|\bsingle (?:word|number|letter|line|digit|entry|row)"
     r"|\bone (?:word|number|letter|line|digit)\b|\bexact(?:ly)?\b|no explanation"
     r"|without (?:any )?(?:other|further|explanation)",
     re.IGNORECASE,

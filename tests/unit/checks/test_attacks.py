@@ -133,6 +133,22 @@ def test_what_a_program_is_asked_to_print_is_no_forgery() -> None:
     assert b"hello" not in files(attack)["/app/run.py"]
 
 
+@pytest.mark.parametrize(
+    ("test", "other"),
+    [
+        ("glob.glob('/app/out*.txt')", "/app/out_too.txt"),
+        ("for f in /app/*.txt; do", "/app/_too.txt"),
+        ("find /app -name 'out*'", ""),
+        ("glob.glob('/tests/*.txt')", ""),
+        ("cat /app/out.txt", ""),
+    ],
+)
+def test_the_right_answer_stands_beside_a_wrong_one_where_a_pattern_fits(test: str, other: str) -> None:
+    beside = [attack for attack in workspace.attacks(ground(test)) if "the right answer in" in attack.name]
+    assert [files(attack).get(other) for attack in beside] == ([b"42\n"] if other else [])
+    assert all(files(attack)["/app/out.txt"] == WRONG for attack in beside)
+
+
 def test_expected_values_are_made_to_fit_a_submission_that_was_left_as_it_was() -> None:
     made = workspace.attacks(
         ground(outputs={"/app/a": b"new"}, before={"/app/a": b"old"}, base={}, writable={"/app/want": True})

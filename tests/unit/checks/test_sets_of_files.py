@@ -50,12 +50,12 @@ def test_a_file_is_another_together_with_its_checksum() -> None:
 
 
 def test_every_write_to_a_connection_is_emptied() -> None:
-    program = b"class H:\n    def do_GET(self):\n        self.wfile.write(body())\n"
+    program = b"import http.server\nclass H:\n    def do_GET(self):\n        self.wfile.write(body())\n"
     (mutant,) = silent_servers.mutants({"/app/s.py": program})
     assert b'wfile.write(b"" and body())' in mutant.files["/app/s.py"]
 
 
-@pytest.mark.parametrize("program", [b"print(1)\n", b"open('x').write('y')\n"])
+@pytest.mark.parametrize("program", [b"print(1)\n", b"open('x').write('y')\n", b"plot(data=rows)\n"])
 def test_a_program_without_a_connection_is_no_server(program: bytes) -> None:
     assert list(silent_servers.mutants({"/app/s.py": program})) == []
 
