@@ -34,7 +34,6 @@ _CALLED = (
     r"(?<![a-z])(?:answers?|solutions?|expected|oracle|golden|reference|(?:checker|tests?|grader|verifier) expects?)"
     r"(?![a-z])"
 )
-_PROGRAM = re.compile(r"\.(?:py|sh|js|mjs|ts|rb|pl|c|cc|cpp|rs|go|java)$")
 _GRADING = re.compile(r"grad(?:e|ing)|reference|judge", re.IGNORECASE)
 _TELLING = re.compile(r"answer|solution|expected|oracle|secret|flag|truth|golden|key", re.IGNORECASE)
 
@@ -125,8 +124,8 @@ def _of_the_oracle(paths: list[str], stage: Stage, solve: str) -> Iterator[tuple
 
 
 def _is_copy(secret: Secret, bare: str) -> bool:
-    """The verifier keeps a copy of an input that is no program."""
-    return secret.text == bare and not _PROGRAM.search(secret.what)
+    """The verifier keeps a copy of an input."""
+    return secret.text == bare and not secret.what.endswith("tests/test.sh")
 
 
 def _is_aside(path: str, stage: Stage) -> bool:
@@ -201,7 +200,7 @@ def is_input(path: str, stage: Stage) -> bool:
     instruction = stage.task.spec.instruction
     path = outer(path)
     name = posixpath.basename(path)
-    if path in instruction or ("." in name and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", instruction)):
+    if path in instruction or ("." in name and _is_spoken_of(path, name, instruction)):
         return True
     folder = posixpath.dirname(path)
     while folder not in {"/", ""}:
@@ -209,6 +208,12 @@ def is_input(path: str, stage: Stage) -> bool:
             return True
         folder = posixpath.dirname(folder)
     return False
+
+
+def _is_spoken_of(path: str, name: str, instruction: str) -> bool:
+    """By its name, or by the end of its path; another file of that name is another file."""
+    said = re.findall(rf"(?<![\w.-])(?:[\w.-]*/)*{re.escape(name)}(?![\w-])", instruction)
+    return any(path.endswith("/" + word.lstrip("./")) for word in said)
 
 
 def _as_word(answer: str, text: str) -> bool:

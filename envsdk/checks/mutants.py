@@ -24,6 +24,7 @@ from envsdk.checks.leak import is_input
 from envsdk.checks.lint.files import read_task_files
 from envsdk.checks.lint.names import is_named
 from envsdk.checks.mutation import (
+    archives,
     bases,
     constant_programs,
     first_case,
@@ -68,7 +69,8 @@ async def _examine(stage: Stage) -> Finding:
     wrong = [*_wrong_texts(stage, run, inputs), *constant_programs.mutants(run.outputs), *_code_slips(run)]
     wrong += await first_case.mutants(stage, run.outputs, asked)
     wrong += [*silent_servers.mutants(run.outputs), *_wrong_sets(stage, run)]
-    wrong += [m for path, content in run.outputs.items() for m in bases.mutants(path, content, run.before.get(path))]
+    for path, content in run.outputs.items():
+        wrong += [*bases.mutants(path, content, run.before.get(path)), *archives.mutants(path, content)]
     wrong += first_test.mutants(run.outputs, read_task_files(stage.task).under("tests"))
     words = stage.task.spec.instruction + "\n".join(inputs)
     good = list(

@@ -12,6 +12,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from envsdk.checks.lint.asked_of_code import is_said, messages, parameters
 from envsdk.checks.lint.fault import Fault
 from envsdk.checks.lint.files import TaskFiles
 from envsdk.checks.lint.literal_objects import compared_keys
@@ -42,9 +43,25 @@ def spoken_names(files: TaskFiles, given: str = "") -> Iterator[tuple[str, Fault
                 rows = list(compared_keys(path, text))
                 compared = {key for key, _ in rows}
                 found = [*found, *rows]
+            if is_module and path.endswith(".py"):
+                yield from _beyond_names(stem, path, text, spec.instruction + given)
             for word, number in found:
                 if word not in words and not (word in compared and word in given):
                     yield artifact, Fault("unknown_name", path, number, _said(word, artifact, words))
+
+
+def _beyond_names(stem: str, path: str, text: str, known: str) -> Iterator[tuple[str, Fault]]:
+    """Parameters and words of errors; no stub accounts for them but by its text, so that no artifact is told."""
+    words = set(re.findall(r"\w+", known))
+    for word, number in parameters(stem, text):
+        if word not in words:
+            what = f"calls a function of {stem} by its parameter {word}, which the instruction does not name"
+            yield "", Fault("unknown_name", path, number, what)
+    is_its = re.search(rf"\b(?:from|import)\s+{re.escape(stem)}\b", text) is not None
+    for message, number in messages(text) if is_its else ():
+        if not is_said(message, known):
+            what = f"wants an error of {stem} to say {message!r}, which the instruction does not"
+            yield "", Fault("unknown_name", path, number, what)
 
 
 def _functions(stem: str, text: str) -> Iterator[tuple[str, int]]:

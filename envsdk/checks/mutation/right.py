@@ -22,6 +22,7 @@ _COMPACT = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z]{2,}")
+_PROSE = {"txt", "md", "log", "out", "text"}
 _COMMENT = {"python": b"\n# a remark\n", "shell": b"\n# a remark\n", "javascript": b"\n// a remark\n"}
 
 
@@ -57,12 +58,13 @@ def variants(
         except UnicodeDecodeError:
             continue
         if path not in before:
-            for name, other in _texts(text, wording, known_words):
+            is_prose = path.rsplit("/", 1)[-1].rpartition(".")[2] in _PROSE or "." not in path.rsplit("/", 1)[-1]
+            for name, other in _texts(text, wording, known_words, is_prose=is_prose):
                 if other != text:
                     yield Mutant(f"{path}: {name}", {path: other.encode()})
 
 
-def _texts(text: str, wording: Wording, known_words: str) -> Iterator[tuple[str, str]]:
+def _texts(text: str, wording: Wording, known_words: str, *, is_prose: bool) -> Iterator[tuple[str, str]]:
     lines = text.splitlines()
     if not text.strip():
         return
@@ -76,7 +78,7 @@ def _texts(text: str, wording: Wording, known_words: str) -> Iterator[tuple[str,
         yield "its lines in another order", "\n".join([*head, *reversed(lines[len(head) :])]) + "\n"
     if wording.counting and _is_open_number(text, wording, known_words):
         yield "the number with a nought more behind its decimals", f"{text.strip()}0\n"
-    if wording.counting and not wording.exact and (bare := _bare_number(text, known_words)):
+    if wording.counting and not wording.exact and is_prose and (bare := _bare_number(text, known_words)):
         yield "just the number, without words that the instruction does not ask for", f"{bare}\n"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from envsdk.checks.mutation import json_values, numbers, tables
 from envsdk.checks.mutation.mutant import Mutant
 from envsdk.checks.mutation.wording import Wording
+from envsdk.checks.unpacking import text_of
 
 _CONSTANTS = ("0", "1", "x")
 _LETTERS = re.compile(r"[A-Za-z]{3}")
@@ -35,7 +36,10 @@ def mutants(
         instruction: names the parts of a structured answer.
         is_reply: it is what somebody said, in which the answer may be looked for, not a file of its own.
     """
-    text = content.decode("utf-8", "replace")
+    text = text_of(content)
+    if text is None:
+        yield from (Mutant(f"{path}: the constant {other}", {path: f"{other}\n".encode()}) for other in _CONSTANTS)
+        return
     given = list(inputs)
     made = dict(_variations(text, wording, instruction, [] if is_reply else given))
     if not is_reply or wording.alone:

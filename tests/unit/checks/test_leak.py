@@ -145,7 +145,7 @@ def test_an_example_that_is_the_answer_tells_it(instruction: str, is_told: bool)
 
 
 @pytest.mark.parametrize(
-    ("what", "is_copy"), [("the verifier's tests/in.csv", True), ("the verifier's tests/run.py", False)]
+    ("what", "is_copy"), [("the verifier's tests/in.csv", True), ("the verifier's tests/test.sh", False)]
 )
 def test_a_copy_of_an_input_tells_nothing_unless_it_is_a_program(what: str, is_copy: bool) -> None:
     assert leak._is_copy(Secret(what, "a,1"), "a,1") is is_copy
@@ -155,3 +155,19 @@ def test_rows_of_an_answer_stand_in_the_rows_of_a_table() -> None:
     assert leak._row_by_row("cup 1042\nhat 217", "t item: cup, total: 1042\nt item: hat, total: 217")
     assert not leak._row_by_row("cup 1042\nhat 217", "t item: cup, total: 217\nt item: hat, total: 1042")
     assert not leak._row_by_row("217", "t item: hat, total: 217")
+
+
+@pytest.mark.parametrize(
+    ("path", "instruction", "spoken_of"),
+    [
+        ("/app/src/clock.py", "Repair `/app/src/clock.py`.", True),
+        ("/app/src/clock.py", "Repair `src/clock.py`.", True),
+        ("/app/src/clock.py", "Repair clock.py.", True),
+        ("/app/build/lib/clock.py", "Repair `/app/src/clock.py`.", False),
+        ("/app/build/lib/clock.py", "Repair `src/clock.py`.", False),
+    ],
+)
+def test_another_file_of_the_same_name_is_no_input(
+    tmp_path: Path, path: str, instruction: str, spoken_of: bool
+) -> None:
+    assert is_input(path, stage(tmp_path, instruction)) is spoken_of
