@@ -19,7 +19,9 @@ from envsdk.checks.compiled_remains import compiled_remains
 from envsdk.checks.git_future import future_commits
 from envsdk.checks.image_files import image_view
 from envsdk.checks.lint.files import read_task_files
+from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.opening import SOLVE
+from envsdk.checks.program_files import language_of
 from envsdk.checks.stage import OracleRun, Stage
 from envsdk.checks.unpacking import SEPARATOR, outer
 
@@ -211,9 +213,13 @@ def is_input(path: str, stage: Stage) -> bool:
 
 
 def _is_spoken_of(path: str, name: str, instruction: str) -> bool:
-    """By its name, or by the end of its path; another file of that name is another file."""
+    """By its name, or by the end of its path; of programs another file of that name is another file."""
     said = re.findall(rf"(?<![\w.-])(?:[\w.-]*/)*{re.escape(name)}(?![\w-])", instruction)
-    return any(path.endswith("/" + word.lstrip("./")) for word in said)
+    return any(path.endswith("/" + word.lstrip("./")) or not _is_program(path) for word in said)
+
+
+def _is_program(path: str) -> bool:
+    return source_language(path) is not None or language_of(path, b"") is not None
 
 
 def _as_word(answer: str, text: str) -> bool:

@@ -73,15 +73,8 @@ async def _examine(stage: Stage) -> Finding:
         wrong += [*bases.mutants(path, content, run.before.get(path)), *archives.mutants(path, content)]
     wrong += first_test.mutants(run.outputs, read_task_files(stage.task).under("tests"))
     words = stage.task.spec.instruction + "\n".join(inputs)
-    good = list(
-        right.variants(
-            run.outputs,
-            run.before,
-            read_wording(stage.task.spec.instruction),
-            words,
-            instruction=stage.task.spec.instruction,
-        )
-    )
+    ask = stage.task.spec.instruction
+    good = list(right.variants(run.outputs, run.before, read_wording(ask), words, instruction=ask, given=inputs))
     with ExitStack() as closing:
         if stage.has_box:
             folder = closing.enter_context(scratch("mutants"))

@@ -7,6 +7,7 @@ from tests.labelled import (
     audited_programs,
     audits,
     comparisons,
+    containers,
     forms,
     harnesses,
     leaks,
@@ -38,5 +39,6 @@ CASES: tuple[Labelled, ...] = (
     *oddities.CASES,
     *moved_inputs.CASES,
     *audits.CASES,
+    *containers.CASES,
     *audited_programs.CASES,
 )

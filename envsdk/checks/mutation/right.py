@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from envsdk.checks.mutation import renamed
 from envsdk.checks.mutation.mutant import Mutant
@@ -18,7 +18,7 @@ _FORM = re.compile(
     re.IGNORECASE,
 )
 _COMPACT = re.compile(
-    r"\bcompact\b|\bminif|\b(?:one|single|same) line\b|without (?:spaces|white ?space)|json ?l(?:ines)?\b",
+    r"\bcompact\b|\bminif|\b(?:one|single|same) line\b|without (?:spaces|white ?space)|jsonl\b|\bjson lines\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z]{2,}")
@@ -33,6 +33,7 @@ def variants(
     known_words: str,
     *,
     instruction: str = "",
+    given: Collection[str] = (),
 ) -> Iterator[Mutant]:
     """Other right answers.
 
@@ -40,6 +41,7 @@ def variants(
         outputs: what the oracle wrote.
         before: what lay there at the start: such files are edited, and stay as they are beside the edit.
         wording: what the instruction demands.
+        given: texts of the inputs.
         instruction: what it says of form and names.
         known_words: instruction and inputs: words that an answer may be expected to use.
     """
@@ -57,7 +59,7 @@ def variants(
             text = content.decode("utf-8")
         except UnicodeDecodeError:
             continue
-        if path not in before:
+        if path not in before and text not in given:  # a file that was moved or copied stays as it is
             is_prose = path.rsplit("/", 1)[-1].rpartition(".")[2] in _PROSE or "." not in path.rsplit("/", 1)[-1]
             for name, other in _texts(text, wording, known_words, is_prose=is_prose):
                 if other != text:

@@ -378,3 +378,9 @@ def test_a_list_may_be_spaced_otherwise_unless_one_line_is_asked_for() -> None:
     name = "the same JSON in another spacing"
     assert json.loads(right_of('["b", "a"]', "Write a JSON list.")[name]) == ["b", "a"]
     assert name not in right_of('["b", "a"]', "Write a JSON list on one line.")
+
+
+def test_a_file_that_was_moved_is_not_written_otherwise() -> None:
+    wording = read_wording("Rename it.")
+    assert list(right.variants({"/b.txt": b"one\n"}, {}, wording, "", given=["one\n"])) == []
+    assert list(right.variants({"/b.txt": b"one\n"}, {}, wording, "", given=["two\n"])) != []
