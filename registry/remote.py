@@ -1,18 +1,20 @@
 """A registry behind a server: the calls of `registry.client.RegistryClient` over HTTP.
 
 What may be sent again safely is sent again when the connection breaks or the server is busy: reads, and writes,
-which are all idempotent. An error of the server comes back as the same class of error, with its code.
+which are all idempotent. An error of the server comes back as the same class of error, with its code. Fields of an
+answer that this client does not know are left out: a server may be newer than its clients.
 """
 
 from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -39,6 +41,12 @@ _BUSY = frozenset({429, 502, 503, 504})
 _FAULT = ("message", "code", "hint", "where")
 # It logs each retry as a warning without an object, which a program that set up no logging would print.
 logging.getLogger("stamina").addHandler(logging.NullHandler())
+
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Row = TypeVar("_Row", bound="DataclassInstance")
 
 
 class _RetryError(Exception):
@@ -74,19 +82,19 @@ class RemoteRegistry:
         # Reports of tasks that come in a later request are sent with the last one, when all tasks are there.
         while packages := [_package(task) for task in islice(iterator, _PUSH_TASKS)]:
             answer = self._ask("POST", "/api/tasks", json={"packages": packages, "reports": []})
-            pushed += [Pushed(**item) for item in answer["pushed"]]
-            rejected += [Rejected(**item) for item in answer["rejected"]]
+            pushed += [_known(Pushed, item) for item in answer["pushed"]]
+            rejected += [_known(Rejected, item) for item in answer["rejected"]]
         if left:
             body = {"packages": [], "reports": [report.model_dump(mode="json") for report in left]}
             answer = self._ask("POST", "/api/tasks", json=body)
-            rejected += [Rejected(**item) for item in answer["rejected"]]
+            rejected += [_known(Rejected, item) for item in answer["rejected"]]
             pushed = self._verified(pushed)
         return PushResult(tuple(pushed), tuple(rejected))
 
     def query(self, q: str, *, limit: int | None = None, cursor: str | None = None, exact_total: bool = False) -> Page:
         params: dict[str, Any] = {"q": q, "limit": limit or PAGE_SIZE, "exact_total": exact_total}
         answer = self._ask("GET", "/api/query", params=params | ({"cursor": cursor} if cursor else {}))
-        items = tuple(QueryItem(**(item | {"tags": tuple(item["tags"])})) for item in answer["items"])
+        items = tuple(_known(QueryItem, item | {"tags": tuple(item["tags"])}) for item in answer["items"])
         return Page(items, answer["next"], answer["total"], more=answer["more"])
 
     def resolve(self, q: str, *, name: str = "") -> TaskSetRevision:
@@ -109,7 +117,7 @@ class RemoteRegistry:
         result = AppendResult()
         for first, body in _bodies(lines):
             answer = self._ask("POST", "/api/outcomes", params={"run": run, "first": first}, content=body)
-            rejected = tuple(Rejected(**item) for item in answer["rejected"])
+            rejected = tuple(_known(Rejected, item) for item in answer["rejected"])
             result += AppendResult(answer["accepted"], answer["duplicate"], rejected)
             progress(result)
         return result
@@ -121,7 +129,7 @@ class RemoteRegistry:
         found = {}
         for row in answer["posteriors"]:
             pair = (row.pop("task_digest"), row.pop("verifier_digest"))
-            found[pair] = Posterior(**row)
+            found[pair] = _known(Posterior, row)
         return found
 
     def close(self) -> None:
@@ -183,6 +191,11 @@ class RemoteRegistry:
         return dict(response.json())
 
 
+def _known(kind: type[_Row], row: Mapping[str, Any]) -> _Row:
+    """A row of an answer, without the fields that a newer server has and this client does not know."""
+    return kind(**{one.name: row[one.name] for one in fields(kind) if one.name in row})
+
+
 def _faults(response: httpx2.Response) -> list[dict[str, str]] | None:
     """The errors of an answer's envelope; `None` where it is none."""
     try:
@@ -237,7 +250,7 @@ def _revision(body: dict[str, Any]) -> TaskSetRevision:
         name=body["name"],
         revision=body["revision"],
         digest=body["digest"],
-        items=tuple(SetEntry(**item) for item in body["items"]),
+        items=tuple(_known(SetEntry, item) for item in body["items"]),
         query=body["query"],
-        left_out=tuple(LeftOut(**item) for item in body["left_out"]),
+        left_out=tuple(_known(LeftOut, item) for item in body["left_out"]),
     )

@@ -213,3 +213,53 @@ def test_every_answer_is_the_one_envelope(door, task):
             assert set(body) >= {"ok", "errors"}
             assert all(set(error) == {"code", "message", "hint", "where"} for error in body["errors"])
             assert body["ok"] == (not body["errors"])
+
+
+class Newer(httpx2.BaseTransport):
+    """A server of a later version: every object in its answers has a field that this client has never heard of."""
+
+    def __init__(self, server):
+        self.old = Faltering(server, ())
+
+    def handle_request(self, request):
+        answer = self.old.handle_request(request)
+        return httpx2.Response(answer.status_code, json=with_more(json.loads(answer.content)))
+
+
+def with_more(value):
+    if isinstance(value, dict):
+        return {key: with_more(one) for key, one in value.items()} | {"of_a_later_version": [1]}
+    return [with_more(one) for one in value] if isinstance(value, list) else value
+
+
+@pytest.fixture
+def newer(registry):
+    """A client whose server answers as one of a later version would, and that server's transport of today."""
+    with registry.database.writing() as session:
+        token = create_token(session, "test", scopes=SCOPES).secret
+    with TestClient(create_app(registry)) as server:
+        yield (
+            RemoteRegistry("http://testserver", token=token, transport=Newer(server)),
+            RemoteRegistry("http://testserver", token=token, transport=Faltering(server, ())),
+        )
+
+
+def test_fields_of_a_later_server_change_no_answer(newer, make_task, make_report, make_record, tmp_path):
+    later, today = newer
+    tasks = [make_task("a"), make_task("b")]
+    pairs = [(task.digests.task, task.digests.verifier) for task in tasks]
+    assert [one.slug for one in later.push(tasks, [make_report(tasks[0])]).pushed] == ["a", "b"]
+    records = [make_record(tasks[0], True), make_record(make_task("stranger"), True)]
+    result = later.append(records)
+    assert (result.accepted, len(result.rejected)) == (1, 1)
+    assert later.query("").items == today.query("").items
+    assert later.posteriors(pairs) == today.posteriors(pairs)
+    assert later.resolve("", name="all") == today.revision("all") == later.revision("all")
+    assert later.fetch(*pairs[0], tmp_path / "a").digests == tasks[0].digests
+
+
+def test_a_writer_stays_strict(newer, task):
+    _, today = newer
+    body = {"packages": [], "reports": [], "of_a_later_version": 1}
+    with pytest.raises(UsageError):
+        today._ask("POST", "/api/tasks", json=body)
