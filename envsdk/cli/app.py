@@ -177,7 +177,16 @@ def _as_ours(error: Exception) -> EnvsdkError:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     if message.startswith("Usage:"):
         return UsageError(f"no command given\n\n{message.rstrip()}\n", code="no_command", hint="name a command")
-    return UsageError(message, hint=f"{path} --help")
+    hint = f"{path} --help"
+    if getattr(error, "option_name", "") and _takes_text(context):
+        hint += f"; what begins with a dash and is no option stands after --, as in {path} -- -tag:slow"
+    return UsageError(message, hint=hint)
+
+
+def _takes_text(context: Any) -> bool:
+    """Whether the command that was called takes a query, which may begin with a dash."""
+    parameters = getattr(getattr(context, "command", None), "params", ())
+    return any(getattr(one, "metavar", None) == "QUERY" and one.param_type_name == "argument" for one in parameters)
 
 
 def _report(error: EnvsdkError, *, as_json: bool, debug: bool) -> int:
