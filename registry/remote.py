@@ -14,7 +14,7 @@ from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
@@ -43,10 +43,7 @@ _FAULT = ("message", "code", "hint", "where")
 logging.getLogger("stamina").addHandler(logging.NullHandler())
 
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-_Row = TypeVar("_Row", bound="DataclassInstance")
+_Row = TypeVar("_Row", Pushed, Rejected, QueryItem, Posterior, SetEntry, LeftOut)
 
 
 class _RetryError(Exception):

@@ -25,7 +25,7 @@ from registry.jobs import LEASE_S, JobView, claim, finish, release, renew
 from registry.local import LocalRegistry
 
 if TYPE_CHECKING:
-    from registry.calibration.measure import Campaign
+    from registry.calibration.campaign import Campaign
 
 _RENEW_S = 2.0
 _IDLE_S = 1.0

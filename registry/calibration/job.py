@@ -1,4 +1,7 @@
-"""Calibrate the tasks of a query with a named policy, from opening it to the refit of priors."""
+"""Calibrate the tasks of a query with a named policy, from opening it to closing it.
+
+Where the registry's database is at hand, the first look at the tasks is followed by priors from how other policies did.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,14 @@ from pathlib import Path
 from envsdk.episode.conversation import ConversationAgent
 from envsdk.errors import PrerequisiteError
 from envsdk.policies.find import open_policy
+from envsdk.policy import Policy
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
-from registry.calibration.measure import Campaign, candidates, measure
+from registry.calibration.campaign import Campaign
+from registry.calibration.measure import candidates, measure
+from registry.calibration.refit import refit
 from registry.client import RegistryClient
+from registry.local import LocalRegistry
 
 
 async def calibrate_query(
@@ -37,7 +44,7 @@ async def calibrate_query(
         folder: where task directories are written.
         sandbox: name of the back end; where `None`, the first that works, or none at all for tasks of pure text.
         concurrency: episodes at a time.
-        heard: told after every look.
+        heard: told at the beginning of a round and after every look.
         warn: hears what the reader should know.
 
     Raises:
@@ -57,14 +64,32 @@ async def calibrate_query(
             if sandbox is not None:
                 raise
             warn(f"going on without a sandbox: {error}")
+        lineage = opened.id.lineage or opened.id.model
         return await measure(
             registry,
             items,
             agent=lambda task, _place: ConversationAgent(opened, group_id=task.digests.task),
-            lineage=opened.id.lineage or opened.id.model,
+            lineage=lineage,
             provider=provider,
             folder=folder,
             run=f"calibrate-{int(time.time())}-{uuid.uuid4().hex[:4]}",
             concurrency=concurrency,
             heard=heard,
+            first_looked=lambda: give_priors(registry, lineage),
+            ready=lambda: is_ready(opened),
         )
+
+
+def give_priors(registry: RegistryClient, lineage: str) -> None:
+    """What other policies' outcomes say of a lineage's tasks, put in force; where the database is not at hand, nothing.
+
+    A lineage's first look at a campaign's tasks tells its ability well enough for that.
+    """
+    if isinstance(registry, LocalRegistry):
+        with registry.database.writing() as session:
+            refit(session, lineage=lineage)
+
+
+def is_ready(policy: Policy) -> bool:
+    """Whether a policy can answer; one that starts its engine when first asked says so by ``ready``."""
+    return bool(getattr(policy, "ready", True))

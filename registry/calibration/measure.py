@@ -1,15 +1,17 @@
-"""Measure tasks with real episodes: four at a time until one class is certain, at most 32 (`saturation.screening`).
+"""Measure tasks with real episodes: four of each, then four at a time where they are worth most.
 
-Every look is appended to the registry before the next is taken, and what ended of a look that is cancelled, too:
-running the same again goes on from there. Episodes that were not graded enter nothing; a task that gets no grade in
-two looks running is given up, with the verdict ``uncertain``, and so are all where the first 32 episodes get none: then
-it is the machinery that fails, not the tasks.
+After a first look at every task the looks go on in rounds: `saturation.lookahead` says which tasks are worth another,
+so that all of them together take no more than 16 a task, half of a fixed 32, and none more than 48.
+
+Every look is appended to the registry before the next round, and what ended of a look that is cancelled, too: running
+the same again goes on from there. Episodes that were not graded enter nothing; a task that gets no grade in two looks
+running is given up, with the verdict ``uncertain``, and so are all where the first 32 episodes get none: then it is the
+machinery that fails, not the tasks.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,15 +23,15 @@ from envsdk.episode.record import EpisodeRecord
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.load import load_task
 from envsdk.spec.model import Task
+from registry.calibration.campaign import Campaign, Measured
 from registry.client import RegistryClient
 from registry.estimates import Posterior
 from registry.query.page import QueryItem
+from registry.saturation.lookahead import BUDGET, HORIZON, Lookahead
 from registry.saturation.posterior import Beta, regions
-from registry.saturation.screening import AT_MOST, STEP, Verdict, certain_class
+from registry.saturation.screening import STEP, certain_class, likeliest_class
 
 _EMPTY_LOOKS = 2
-_HOPELESS = 32
-_TELLING_S = 5.0
 _PAGE = 200
 
 
@@ -42,70 +44,6 @@ class Measurable(Protocol):
     def task_digest(self) -> str: ...
     @property
     def verifier_digest(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What measuring one task came to; ``n`` graded and ``ungraded`` episodes were spent on it now."""
-
-    slug: str
-    task_digest: str
-    verifier_digest: str
-    verdict: Verdict
-    mean: float
-    low: float
-    high: float
-    n: int
-    ungraded: int
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """``eta_s`` takes the tasks to come to need as long as those that are done did since the first look was over.
-
-    `None` until there is something to go by: an engine that starts for a minute says nothing about tasks.
-    """
-
-    done: int
-    tasks: int
-    episodes: int
-    elapsed_s: float
-    eta_s: float | None
-
-
-@dataclass(slots=True)
-class Campaign:
-    """One run of measuring, as it goes: what was spent, and what a fixed 32 episodes a task would have taken more.
-
-    ``why_ungraded`` says of the newest episode without a grade what ended it.
-    """
-
-    tasks: int
-    started: float = field(default_factory=time.monotonic)
-    measured: list[Measured] = field(default_factory=list)
-    episodes: int = 0
-    generated_tokens: int = 0
-    ungraded: int = 0
-    why_ungraded: str = ""
-    first_look: float | None = None
-
-    @property
-    def hopeless(self) -> bool:
-        """So many episodes without a single grade that more would get none either."""
-        return self.episodes >= _HOPELESS and self.ungraded == self.episodes
-
-    @property
-    def fixed(self) -> int:
-        """Episodes that a fixed number a task would have taken for the tasks that are done."""
-        return AT_MOST * len(self.measured)
-
-    def progress(self) -> Progress:
-        """Where it stands."""
-        now = time.monotonic()
-        done = len(self.measured)
-        since = 0.0 if self.first_look is None else now - self.first_look
-        eta_s = since / done * (self.tasks - done) if done and since >= _TELLING_S else None
-        return Progress(done, self.tasks, self.episodes, now - self.started, eta_s)
 
 
 def candidates(registry: RegistryClient, q: str) -> tuple[list[QueryItem], list[QueryItem]]:
@@ -133,6 +71,8 @@ async def measure(
     run: str,
     concurrency: int = 32,
     heard: Callable[[Campaign], None] = lambda _: None,
+    first_looked: Callable[[], None] = lambda: None,
+    ready: Callable[[], bool] = lambda: True,
 ) -> Campaign:
     """Screen ``items``; cancelling it keeps what was appended.
 
@@ -145,107 +85,160 @@ async def measure(
         folder: where task directories are written.
         run: name under which the outcomes are kept.
         concurrency: episodes at a time.
-        heard: told after every look.
+        heard: told at the beginning of a round, after every look, and of each task that is done.
+        first_looked: called in a thread when every task has had its first look: the registry may then give better
+            priors, which decide from there on.
+        ready: whether the policy can answer yet, for those who watch.
     """
-    campaign = Campaign(tasks=len(items))
+    campaign = Campaign(tasks=len(items), ready=ready)
     slots = asyncio.Semaphore(max(1, concurrency // STEP))
-    pairs = [(item.task_digest, item.verifier_digest) for item in items]
-    known = await asyncio.to_thread(registry.posteriors, pairs, lineage=lineage)
+    looks = _Looks(registry, agent, provider, run, folder, campaign, heard, slots)
+    tasks = [_Screened(item) for item in items]
+    pairs = [one.pair for one in tasks]
 
-    async def one(item: Measurable) -> None:
-        async with slots:
-            posterior = known[item.task_digest, item.verifier_digest]
-            if _needs_a_look(posterior):
-                task = await asyncio.to_thread(_fetched, registry, item, folder)
-                screening = _Screening(registry, task, agent, provider, lineage, run, campaign, heard)
-                measured = await screening.go(posterior)
-            else:
-                measured = _measured(item, posterior, 0, 0)
-            campaign.measured.append(measured)
-            heard(campaign)
+    async def read() -> None:
+        known = await asyncio.to_thread(registry.posteriors, pairs, lineage=lineage)
+        for one in tasks:
+            one.posterior = known[one.pair]
 
-    async with asyncio.TaskGroup() as group:
-        for item in items:
-            group.create_task(one(item))
+    await read()
+    # What a screening could not have counted by itself was learnt elsewhere: it has no part in the sharing.
+    shared = [one for one in tasks if one.counted <= HORIZON]
+    campaign.expected = max(0.0, _left(shared))
+    await looks.take([one for one in tasks if one.posterior.n < STEP])
+    if campaign.episodes:
+        await asyncio.to_thread(first_looked)
+    going = tasks
+    while going:
+        await read()
+        chosen = await asyncio.to_thread(_chosen, going, _left(shared), campaign)
+        further = set(chosen)
+        campaign.measured += [one.measured() for one in going if one not in further]
+        campaign.round += 1
+        heard(campaign)
+        await looks.take(chosen)
+        going = chosen
     return campaign
 
 
+def _left(shared: Sequence[_Screened]) -> float:
+    """Graded episodes that the campaign may still spend."""
+    return BUDGET * len(shared) - sum(one.counted for one in shared)
+
+
+def _chosen(going: Sequence[_Screened], budget: float, campaign: Campaign) -> list[_Screened]:
+    """The tasks that are worth another look, where all of them may take ``budget`` more graded episodes."""
+    able = [] if campaign.hopeless else [one for one in going if one.empty < _EMPTY_LOOKS]
+    plan = Lookahead([one.beta for one in able], [one.counted for one in able]).within(budget)
+    campaign.expected = campaign.ended + float(plan.episodes.sum())
+    # A prior alone, however certain, calls no task anything: what got too few grades is looked at again.
+    return [one for one, look in zip(able, plan.look, strict=True) if look or one.posterior.n < STEP]
+
+
+@dataclass(slots=True, eq=False)
+class _Screened:
+    """One task of a campaign: its posterior, and what was spent on it. ``empty``: looks running without a grade."""
+
+    item: Measurable
+    posterior: Posterior = field(init=False)
+    n: int = 0
+    ungraded: int = 0
+    empty: int = 0
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.item.task_digest, self.item.verifier_digest
+
+    @property
+    def beta(self) -> Beta:
+        return Beta(self.posterior.alpha, self.posterior.beta)
+
+    @property
+    def counted(self) -> float:
+        """Graded outcomes that the posterior rests on; what weight updates have discounted is not among them."""
+        prior = self.posterior.prior_alpha + self.posterior.prior_beta
+        return self.posterior.alpha + self.posterior.beta - prior
+
+    def measured(self) -> Measured:
+        found = regions(self.beta)
+        likeliest, chance = likeliest_class(found)
+        return Measured(
+            self.item.slug,
+            *self.pair,
+            verdict=certain_class(found) if self.posterior.n else "uncertain",
+            likeliest=likeliest,
+            chance=chance,
+            mean=self.posterior.mean,
+            low=self.posterior.low,
+            high=self.posterior.high,
+            n=self.n,
+            ungraded=self.ungraded,
+        )
+
+
 @dataclass(frozen=True, slots=True)
-class _Screening:
+class _Looks:
+    """Runs looks side by side and appends each as it ends."""
+
     registry: RegistryClient
-    task: Task
     agent: Callable[[Task, int], Agent]
     provider: SandboxProvider | None
-    lineage: str
     run: str
+    folder: Path
     campaign: Campaign
     heard: Callable[[Campaign], None]
+    slots: asyncio.Semaphore
 
-    async def go(self, posterior: Posterior) -> Measured:
-        n = ungraded = empty = 0
-        while n < AT_MOST and empty < _EMPTY_LOOKS and not self.campaign.hopeless and _needs_a_look(posterior):
-            first = n + ungraded
-            records = await self._look(first, STEP - n % STEP)
-            posterior = await self._append(records)
-            graded = sum(record.outcome.graded for record in records)
-            n, ungraded = n + graded, ungraded + len(records) - graded
-            empty = 0 if graded else empty + 1
+    async def take(self, tasks: Sequence[_Screened]) -> None:
+        """One look at each."""
+        self.campaign.looking = len(tasks)
+        if tasks:
             self.heard(self.campaign)
-        return _measured(self.task, posterior, n, ungraded)
+        async with asyncio.TaskGroup() as group:
+            for one in tasks:
+                group.create_task(self._take(one))
 
-    async def _look(self, first: int, size: int) -> list[EpisodeRecord]:
+    async def _take(self, one: _Screened) -> None:
+        async with self.slots:
+            if self.campaign.hopeless:
+                return
+            task = await asyncio.to_thread(_fetched, self.registry, one.item, self.folder)
+            records = await self._episodes(task, one.n + one.ungraded, STEP - one.n % STEP)
+            await asyncio.to_thread(self.registry.append, records, run=self.run)
+            graded = sum(record.outcome.graded for record in records)
+            one.n, one.ungraded = one.n + graded, one.ungraded + len(records) - graded
+            one.empty = 0 if graded else one.empty + 1
+            self._note(records)
+            self.heard(self.campaign)
+
+    async def _episodes(self, task: Task, first: int, size: int) -> list[EpisodeRecord]:
         ended: list[EpisodeRecord] = []
 
         def next_agent(place: int) -> Agent:
-            return self.agent(self.task, first + place)
+            return self.agent(task, first + place)
+
+        def on_record(record: EpisodeRecord) -> None:
+            ended.append(record)
+            self.campaign.note_ended()
 
         try:
-            return await run_group(self.task, next_agent, self.provider, size, on_record=ended.append)
+            return await run_group(task, next_agent, self.provider, size, on_record=on_record)
         except asyncio.CancelledError:
             self.registry.append(ended, run=self.run)  # in this thread: nothing may be awaited any more
             raise
 
-    async def _append(self, records: Sequence[EpisodeRecord]) -> Posterior:
-        pair = (self.task.digests.task, self.task.digests.verifier)
-        await asyncio.to_thread(self.registry.append, records, run=self.run)
+    def _note(self, records: Sequence[EpisodeRecord]) -> None:
         lost = [record for record in records if not record.outcome.graded]
-        if self.campaign.first_look is None:
-            self.campaign.first_look = time.monotonic()
         self.campaign.episodes += len(records)
         self.campaign.ungraded += len(lost)
         if lost:
             self.campaign.why_ungraded = _why(lost[-1])
         self.campaign.generated_tokens += sum(turn.generated_tokens for record in records for turn in record.turns)
-        found = await asyncio.to_thread(self.registry.posteriors, [pair], lineage=self.lineage)
-        return found[pair]
 
 
 def _why(record: EpisodeRecord) -> str:
     note = record.facts.get("exception", {}).get("note") or record.evidence.message
     return f"{record.outcome.cause}: {note}" if note else record.outcome.cause
-
-
-def _needs_a_look(posterior: Posterior) -> bool:
-    """Whether nothing is certain yet: a prior alone, however certain, calls no task anything."""
-    return posterior.n < STEP or _verdict(posterior) == "uncertain"
-
-
-def _verdict(posterior: Posterior) -> Verdict:
-    return certain_class(regions(Beta(posterior.alpha, posterior.beta)))
-
-
-def _measured(of: Measurable | Task, posterior: Posterior, n: int, ungraded: int) -> Measured:
-    digests = (of.digests.task, of.digests.verifier) if isinstance(of, Task) else (of.task_digest, of.verifier_digest)
-    return Measured(
-        of.slug,
-        *digests,
-        verdict=_verdict(posterior),
-        mean=posterior.mean,
-        low=posterior.low,
-        high=posterior.high,
-        n=n,
-        ungraded=ungraded,
-    )
 
 
 def _fetched(registry: RegistryClient, item: Measurable, folder: Path) -> Task:

@@ -9,7 +9,6 @@ them tried: the empirical prior stays.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,7 @@ from registry.calibration.report import LEAST_MODELS
 from registry.db import Difficulty, Fit, Lineage, Outcome, PriorRow, Standing
 from registry.derive.events import PriorEvent
 from registry.derive.fold import fold
-from registry.saturation.posterior import rasch_prior
+from registry.saturation.posterior import Beta, rasch_prior
 
 MOST_EPISODES = 4.0
 """A prior is worth at most so many episodes, however precise the fit calls itself.
@@ -57,10 +56,10 @@ class _Table:
     responses: Responses
 
 
-def refit(session: Session) -> Refit:
+def refit(session: Session, *, lineage: str = "") -> Refit:
     """Fit the registry's own outcomes, store difficulties, and put the new priors in force.
 
-    Needs a write transaction.
+    Needs a write transaction. With ``lineage`` only that one gets new priors: two fits, and not one for each.
     """
     table = _table(session)
     if len(table.lineages) <= LEAST_MODELS:
@@ -80,7 +79,8 @@ def refit(session: Session) -> Refit:
             for place, item in enumerate(table.items)
         ],
     )
-    events = [event for row in range(len(table.lineages)) for event in _priors(table, row, position, now)]
+    rows = [row for row, name in enumerate(table.names) if lineage in ("", name)]
+    events = [event for row in rows for event in _priors(table, row, position, now)]
     for event in events:
         session.add(
             PriorRow(
@@ -126,24 +126,27 @@ def _priors(table: _Table, row: int, position: int, at: float) -> list[PriorEven
     others = [place for place in range(len(table.lineages)) if place != row]
     rest = Responses(table.responses.passes[others], table.responses.trials[others])
     known = np.flatnonzero(rest.trials.sum(axis=0) > 0)
-    fit = fit_rasch(Responses(rest.passes[:, known], rest.trials[:, known]))
-    pi = _predicted(fit, table.responses.passes[row, known], table.responses.trials[row, known])
-    events = []
-    for place, rate in zip(known, pi, strict=True):
-        prior = rasch_prior(rate, min(fit.m, MOST_EPISODES))
-        events.append(
-            PriorEvent(
-                item_id=table.items[place],
-                lineage_id=table.lineages[row],
-                position=position,
-                alpha=max(prior.alpha, _LEAST),
-                beta=max(prior.beta, _LEAST),
-                at=at,
-            )
+    priors = priors_from(
+        Responses(rest.passes[:, known], rest.trials[:, known]),
+        table.responses.passes[row, known],
+        table.responses.trials[row, known],
+    )
+    return [
+        PriorEvent(
+            item_id=table.items[place],
+            lineage_id=table.lineages[row],
+            position=position,
+            alpha=prior.alpha,
+            beta=prior.beta,
+            at=at,
         )
-    return events
+        for place, prior in zip(known, priors, strict=True)
+    ]
 
 
-def _predicted(fit: RaschFit, passes: Floats, trials: Floats) -> Sequence[float]:
-    found = ability(fit.raw.b, passes, trials, log_m=fit.raw.log_m)
-    return predicted(found.theta, fit.raw.b)
+def priors_from(others: Responses, passes: Floats, trials: Floats) -> list[Beta]:
+    """What ``others`` say of a policy's pass rates, given its own ``passes`` of ``trials`` so far; one prior a task."""
+    fit = fit_rasch(others)
+    able = ability(fit.raw.b, passes, trials, log_m=fit.raw.log_m)
+    found = [rasch_prior(rate, min(fit.m, MOST_EPISODES)) for rate in predicted(able.theta, fit.raw.b)]
+    return [Beta(max(prior.alpha, _LEAST), max(prior.beta, _LEAST)) for prior in found]

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,12 +12,11 @@ from envsdk.cli.options import JsonFlag, SandboxOption, emit
 from envsdk.errors import EnvsdkError, Interruption
 from envsdk.files.scratch import scratch
 from registry.cli.options import RegistryOption, empty_query, plain, rate, table
+from registry.cli.progress import line, teller
 
 if TYPE_CHECKING:
-    from registry.calibration.measure import Campaign
+    from registry.calibration.campaign import Campaign, Measured
     from registry.client import RegistryClient
-
-_SAY_EVERY_S = 2.0
 
 
 def calibrate(
@@ -33,12 +29,15 @@ def calibrate(
     registry: RegistryOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Screen tasks by fours until a class is certain, at most 32. Interrupted, it keeps what ended; run it again.
+    """Screen tasks: four episodes each, then four at a time where they tell most: at most 16 a task on average.
+
+    Interrupted, it keeps what ended; run it again.
 
     Exit 1 where the query finds no task to measure, 4 where no episode at all could be graded.
     Example: envsdk registry calibrate "status:checked family:upper-word" --policy vllm:smollm2
     """
-    from registry.calibration.measure import Campaign, candidates
+    from registry.calibration.campaign import Campaign
+    from registry.calibration.measure import candidates
     from registry.client import open_registry
 
     with open_registry(registry) as opened:
@@ -64,32 +63,18 @@ def calibrate(
 
 
 def _estimate(tasks: int) -> dict[str, int]:
-    """What measuring so many tasks takes: their number, and episodes at least, at most and on public benchmarks."""
+    """What measuring so many tasks takes: graded episodes at least and at most, and what a fixed number would."""
+    from registry.saturation.lookahead import BUDGET
     from registry.saturation.screening import AT_MOST, STEP
 
-    return {"tasks": tasks, "at_least": tasks * STEP, "at_most": tasks * AT_MOST, "about": tasks * 15}
+    return {"tasks": tasks, "at_least": tasks * STEP, "at_most": tasks * BUDGET, "fixed": tasks * AT_MOST}
 
 
 def _estimated(estimate: dict[str, int]) -> str:
     return (
-        f"{estimate['tasks']} tasks: from {estimate['at_least']} to {estimate['at_most']} episodes, "
-        f"about {estimate['about']} on public benchmarks (a fixed number would take {estimate['at_most']})"
+        f"{estimate['tasks']} tasks: from {estimate['at_least']} to {estimate['at_most']} episodes, mostly close to "
+        f"that (a fixed number would take {estimate['fixed']})"
     )
-
-
-def teller(heard: Callable[[Campaign], None] = lambda _: None) -> Callable[[Campaign], None]:
-    """Says on standard error how measuring goes, every two seconds at most; ``heard`` hears each look."""
-    last_said = 0.0
-
-    def tell(campaign: Campaign) -> None:
-        nonlocal last_said
-        heard(campaign)
-        now = time.monotonic()
-        if now - last_said >= _SAY_EVERY_S or len(campaign.measured) == campaign.tasks:
-            last_said = now
-            print(_line(campaign), file=sys.stderr)
-
-    return tell
 
 
 async def _run(
@@ -105,7 +90,7 @@ async def _run(
         typer.echo(text, err=True)
 
     def standing() -> str:
-        return _line(latest[-1]) if latest else "still starting: no four episodes of a task have ended"
+        return line(latest[-1]) if latest else "opening the policy and the sandboxes"
 
     with scratch("calibrate") as folder:
         try:
@@ -141,13 +126,6 @@ def _refit(registry: RegistryClient) -> None:
     typer.echo(f"difficulty: {said}", err=True)
 
 
-def _line(campaign: Campaign) -> str:
-    at = campaign.progress()
-    left = "" if at.eta_s is None else f", about {at.eta_s:.0f} s left"
-    lost = f" ({campaign.ungraded} without a grade)" if campaign.ungraded else ""
-    return f"{at.done} of {at.tasks} tasks, {at.episodes} episodes{lost}, {at.elapsed_s:.0f} s{left}"
-
-
 def _report(campaign: Campaign, *, estimate: dict[str, int], left_out: int, interrupted: bool, as_json: bool) -> None:
     done = sorted(campaign.measured, key=lambda item: (item.slug, item.task_digest))
     saved = campaign.fixed - campaign.episodes
@@ -170,7 +148,7 @@ def _report(campaign: Campaign, *, estimate: dict[str, int], left_out: int, inte
     if campaign.fixed and not nothing_graded:
         said += f"; a fixed 32 a task: {campaign.fixed}, saved {100 * saved / campaign.fixed:.0f} %"
     typer.echo(said, err=True)
-    rows = [(item.slug, item.verdict, rate(item.mean, item.low, item.high, item.n)) for item in done]
+    rows = [(item.slug, _called(item), rate(item.mean, item.low, item.high, item.n)) for item in done]
     text = table(rows, head=("slug", "verdict", "pass rate"))
     if interrupted:
         if not as_json:
@@ -183,3 +161,10 @@ def _report(campaign: Campaign, *, estimate: dict[str, int], left_out: int, inte
             hint="see that the policy's server and the sandboxes work: envsdk run TASK --policy POLICY",
         )
     emit(success(**keys), as_json=as_json, text=text)
+
+
+def _called(item: Measured) -> str:
+    """The verdict; where it is uncertain but for no want of grades, the likeliest class and its chance, too."""
+    if item.verdict != "uncertain" or not item.n:
+        return item.verdict
+    return f"uncertain: {item.likeliest} {item.chance:.0%}"

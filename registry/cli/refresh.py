@@ -6,6 +6,7 @@ import asyncio
 import getpass
 import os
 import socket
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ from envsdk.files.scratch import scratch
 from registry.cli.options import RegistryOption, open_local
 
 if TYPE_CHECKING:
+    from registry.calibration.campaign import Campaign
     from registry.local import LocalRegistry
 
 
@@ -68,23 +70,33 @@ def _user() -> str:
 async def _propose(
     registry: LocalRegistry, name: str, lineage: str, policy: str, sandbox: str | None
 ) -> tuple[int | None, dict[str, Any]]:
-    from registry.cli.calibrate import teller
+    from envsdk.waiting import told
+    from registry.cli.progress import line, teller
     from registry.refresh.job import propose_refresh
 
-    def heard(found: int, wanted: int) -> None:
-        typer.echo(f"{found} of {wanted} replacements", err=True)
+    began = time.monotonic()
+    latest: list[Campaign] = []
+
+    def say(text: str) -> None:
+        typer.echo(text, err=True)
+
+    def standing() -> str:
+        if latest and len(latest[-1].measured) < latest[-1].tasks:
+            return line(latest[-1])
+        return f"planning, drawing and checking replacements, {time.monotonic() - began:.0f} s so far"
 
     with scratch("refresh") as folder:
-        return await propose_refresh(
+        work = propose_refresh(
             registry,
             name,
             lineage=lineage,
             policy=policy,
             sandbox=sandbox,
             folder=folder,
-            heard=heard,
-            looked=teller(),
+            heard=lambda found, wanted: say(f"{found} of {wanted} replacements"),
+            looked=teller(latest.append),
         )
+        return await told(work, say, standing)
 
 
 def _text(number: int | None, body: dict[str, Any]) -> str:

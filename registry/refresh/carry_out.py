@@ -17,7 +17,7 @@ from envsdk.authoring.families import Family
 from envsdk.checks.report import CheckReport
 from envsdk.errors import EnvsdkError
 from envsdk.spec.model import Task
-from registry.calibration.measure import Measured
+from registry.calibration.campaign import Measured
 from registry.db import Item, Proposal
 from registry.local import LocalRegistry
 from registry.refresh.begun import begun, without

@@ -17,7 +17,9 @@ from envsdk.policy import Policy
 from envsdk.sandboxes import open_provider
 from envsdk.sandboxes.base import SandboxProvider
 from envsdk.spec.model import Task
-from registry.calibration.measure import Campaign, Measured, measure
+from registry.calibration.campaign import Campaign, Measured
+from registry.calibration.job import is_ready
+from registry.calibration.measure import measure
 from registry.local import LocalRegistry
 from registry.refresh.begun import run_name
 from registry.refresh.carry_out import Refused, Replacement, find_replacements, proposal_body, store_proposal
@@ -111,15 +113,17 @@ class _Measuring:
     async def tasks(self, tasks: list[Task]) -> list[Measured]:
         policy = self.means.policy
         assert policy is not None, "nothing is measured without a policy"
+        lineage = policy.id.lineage or policy.id.model
         campaign = await measure(
             self.registry,
             [SetEntry(task.slug, task.digests.task, task.digests.verifier) for task in tasks],
             agent=lambda task, _place: ConversationAgent(policy, group_id=task.digests.task),
-            lineage=policy.id.lineage or policy.id.model,
+            lineage=lineage,
             provider=self.means.provider,
             folder=self.folder,
             run=run_name(self.plan),
             heard=self.looked,
+            ready=lambda: is_ready(policy),
         )
         self.campaigns.append(campaign)
         return campaign.measured

@@ -125,6 +125,11 @@ class LazyPolicy:
         self._lock = asyncio.Lock()
         self._started: TokenPolicy | None = None
 
+    @property
+    def ready(self) -> bool:
+        """Whether the engine runs; until the first session asked for it and it has started, it doesn't."""
+        return self._started is not None
+
     async def begin(self, *, session_id: str, group_id: str = "", seed: int | None = None) -> Session:
         async with self._lock:
             if self._started is None:

@@ -13,6 +13,7 @@ import pytest
 
 from envsdk.cli.app import run as envsdk
 from envsdk.waiting import told
+from registry.calibration.campaign import Campaign
 from registry.local import LocalRegistry
 from tests.fakes.http_chat import chat_server, said
 
@@ -251,10 +252,26 @@ def test_fit_says_abilities_and_over_dispersion_beside_the_difficulties(run, tmp
     assert cling.startswith("over-dispersion m = ")
 
 
+@pytest.mark.parametrize("command", [["query"], ["calibrate", "--policy", "vllm:none"]])
+def test_a_query_that_begins_with_a_dash_is_told_where_to_stand(run, filled, command):
+    code, answer = run(*command, "-tag:slow", "--json")
+    assert code == 2
+    assert "stands after --" in answer["errors"][0]["hint"]
+
+
+def test_after_two_dashes_a_query_may_begin_with_one(run, filled):
+    code, answer = run("query", "--json", "--", "-tag:nowhere")
+    assert (code, answer["total"]) == (0, run("query", "", "--json")[1]["total"])
+
+
+def test_where_no_query_is_taken_nothing_is_said_of_one(run, filled):
+    assert "stands after" not in run("sets", "-x", "--json")[1]["errors"][0]["hint"]
+
+
 def test_a_calibration_that_is_only_planned_runs_nothing(run, filled):
     code, answer = run("calibrate", "status:learnable", "--policy", "vllm:none", "--dry-run", "--json")
     assert (code, answer["episodes"], answer["measured"]) == (0, 0, [])
-    assert answer["estimate"] == {"tasks": 1, "at_least": 4, "at_most": 32, "about": 15}
+    assert answer["estimate"] == {"tasks": 1, "at_least": 4, "at_most": 16, "fixed": 32}
 
 
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
@@ -284,7 +301,7 @@ def test_a_calibration_says_how_it_stands_while_it_waits(url, make_text_task, ma
     monkeypatch.setitem(told.__kwdefaults__, "every_s", 0.001)
     with chat_server(said("yes")) as server:
         envsdk(["registry", "calibrate", "", "--policy", f"openai:{server.url}#t"])
-    assert "still starting: no four episodes of a task have ended\n" in capsys.readouterr().err
+    assert "0 of 1 tasks, first look at 1 under way, " in capsys.readouterr().err
 
 
 def test_a_calibration_without_one_grade_is_no_success(run, url, make_text_task, make_report):
@@ -298,6 +315,20 @@ def test_a_calibration_without_one_grade_is_no_success(run, url, make_text_task,
     [error] = answer["errors"]
     assert error["code"] == "nothing_graded"
     assert "connection" in error["message"].lower()
+
+
+def test_a_refresh_says_that_the_engine_is_starting(url, filled, monkeypatch, capsys):
+    async def waiting(_registry, _name, *, looked, **_):
+        campaign = Campaign(tasks=2, ready=lambda: False)
+        campaign.looking = 2
+        looked(campaign)
+        return None, {"set": "s", "revision": 1, "policy": "p", "size_before": 2, "size_after": 2} | dict.fromkeys(
+            ("retire", "add", "not_replaced", "refused"), ()
+        )
+
+    monkeypatch.setattr("registry.refresh.job.propose_refresh", waiting)
+    assert envsdk(["registry", "refresh", "s", "--policy", "vllm:none"]) == 0
+    assert "s so far; 2 tasks wait for it" in capsys.readouterr().err
 
 
 def test_refresh_wants_one_thing_at_a_time(run, filled):

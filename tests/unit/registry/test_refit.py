@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from registry.calibration.job import give_priors
 from registry.calibration.refit import MOST_EPISODES, refit
 from registry.derive.rebuild import rebuild
 
@@ -90,3 +91,27 @@ def test_priors_are_in_force_again_after_a_rebuild(measured, make_record, tmp_pa
     run(measured)
     with measured.database.writing() as session:
         assert rebuild(session).same
+
+
+def test_one_lineage_alone_is_given_the_priors_that_it_would_get_with_all(measured):
+    with measured.database.writing() as session:
+        result = refit(session, lineage="d")
+    alone, other = means(measured, "d"), means(measured, "a")
+    assert result.priors == 9
+    run(measured)
+    assert means(measured, "d") == {slug: (pytest.approx(p), n) for slug, (p, n) in alone.items()}
+    assert means(measured, "a") != other
+
+
+def test_a_first_look_is_followed_by_priors_for_that_policy(measured):
+    before = means(measured, "d")
+    give_priors(measured, "d")
+    after = means(measured, "d")
+    assert before["task-0"][0] < 0.5 < after["task-0"][0]
+
+
+def test_where_the_database_is_not_at_hand_no_priors_are_given(measured):
+    class Elsewhere:
+        url = "http://elsewhere"
+
+    give_priors(Elsewhere(), "d")

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from envsdk.authoring.declare import declarations
 from envsdk.authoring.families import Family
 from envsdk.errors import UsageError
-from registry.calibration.measure import Measured
+from registry.calibration.campaign import Measured
 from registry.calibration.rising import Rising
 from registry.db import Item, Proposal
 from registry.refresh.carry_out import find_replacements, proposal_body, store_proposal
@@ -44,6 +44,23 @@ def grown(registry, families, make_report, make_record, tmp_path):
         ids = _ids(session, easy)
         add_revision(session, "sums", ids, digest=set_digest(entries_of(session, ids)))
     return registry
+
+
+def outcome_of(task, verdict, mean, low, high, *, n):
+    """What measuring came to."""
+    return Measured(
+        task.slug,
+        task.digests.task,
+        task.digests.verifier,
+        verdict=verdict,
+        likeliest="learnable" if verdict == "uncertain" else verdict,
+        chance=0.9,
+        mean=mean,
+        low=low,
+        high=high,
+        n=n,
+        ungraded=0,
+    )
 
 
 def _ids(session, tasks):
@@ -158,9 +175,7 @@ def test_a_draw_that_measures_too_hard_is_drawn_again(grown, families, make_repo
     async def measuring(tasks):
         calls.append(len(tasks))
         verdict = "too_hard" if len(calls) == 1 else "learnable"
-        return [
-            Measured(t.slug, t.digests.task, t.digests.verifier, verdict, 0.5, 0.2, 0.8, n=4, ungraded=0) for t in tasks
-        ]
+        return [outcome_of(t, verdict, 0.5, 0.2, 0.8, n=4) for t in tasks]
 
     _, body = propose(grown, families, make_report, tmp_path, measure=measuring)
     assert calls == [5, 5]
@@ -183,7 +198,7 @@ def test_what_was_drawn_and_came_out_wrong_is_learned_from_before_the_next_draw(
         rounds.append(sorted(set(digits.values())))
         registry.append([make_record(t, digits[t.digests.task] < 3 or n % 2 == 0) for t in tasks for n in range(32)])
         return [
-            Measured(t.slug, t.digests.task, t.digests.verifier, verdict, 0.5, 0.2, 0.8, 32, 0)
+            outcome_of(t, verdict, 0.5, 0.2, 0.8, n=32)
             for t in tasks
             for verdict in ("learnable" if digits[t.digests.task] == 3 else "saturated",)
         ]
@@ -207,10 +222,7 @@ def test_a_draw_whose_interval_lies_outside_the_band_will_not_do(
     grown, families, make_report, tmp_path, low, high, why
 ):
     async def measuring(tasks):
-        return [
-            Measured(t.slug, t.digests.task, t.digests.verifier, "uncertain", (low + high) / 2, low, high, 32, 0)
-            for t in tasks
-        ]
+        return [outcome_of(t, "uncertain", (low + high) / 2, low, high, n=32) for t in tasks]
 
     _, body = propose(grown, families, make_report, tmp_path, measure=measuring)
     assert {one["why"] for one in body["refused"]} == ({why} if why else set())
@@ -397,10 +409,7 @@ def interrupted(grown, families, make_report, make_record, tmp_path, *, passed):
 
 
 async def measured_as_mixed(tasks):
-    return [
-        Measured(task.slug, task.digests.task, task.digests.verifier, "learnable", 0.5, 0.3, 0.7, 4, 0)
-        for task in tasks
-    ]
+    return [outcome_of(task, "learnable", 0.5, 0.3, 0.7, n=4) for task in tasks]
 
 
 def test_an_interrupted_refresh_goes_on_with_what_it_drew(grown, families, make_report, make_record, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 
 from envsdk.errors import StoreError, UsageError
 from registry import worker
-from registry.calibration.measure import Campaign
+from registry.calibration.campaign import Campaign
 from registry.jobs import MAX_ATTEMPTS, cancel, enqueue, find_job
 from registry.worker import WORKS, serve_jobs
 from tests.fakes.http_chat import chat_server, said
