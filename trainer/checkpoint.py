@@ -59,10 +59,12 @@ def save(root: Path, step: int, write: Callable[[Path], None], *, keep: int = 2)
         _flush(root)
     except OSError as error:
         shutil.rmtree(growing, ignore_errors=True)
+        before = complete(root)
+        left = f"{before[-1].name} is whole, and --resume goes on from it" if before else "there is none before it"
         raise StoreError(
             f"the checkpoint of step {step} could not be written: {error}",
             code="checkpoint_failed",
-            hint="free some disk space, or move the run's folder; the checkpoint before it is whole",
+            hint=f"free some disk space, or move the run's folder; {left}",
             where=str(final),
         ) from error
     for old in complete(root)[: -max(keep, 1)]:

@@ -144,15 +144,47 @@ def _sqlite(url: str) -> Engine:
             where=path,
             hint="check the path and its permissions",
         ) from error
-    engine = create_engine(url, creator=lambda: _connect(path))
+    opened: set[str] = set()
+
+    def connect() -> sqlite3.Connection:
+        connection = _connect(path, make=not opened)
+        opened.add(path)
+        return connection
+
+    engine = create_engine(url, creator=connect)
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _on_begin)
+
+    # A file that was removed or replaced can still be written to by who had it open, and nobody will read it.
+    @event.listens_for(engine, "connect")
+    def remember(_connection: Any, record: Any) -> None:
+        record.info["file"] = _identity(path)
+
+    @event.listens_for(engine, "checkout")
+    def taken(_connection: Any, record: Any, _proxy: Any) -> None:
+        if record.info["file"] != _identity(path):
+            raise DisconnectionError  # the pool opens what is there now, or says that there is nothing
+
     return engine
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    # Threads share the pool, each connection being used by one at a time.
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file lies at a path; `None` where none does."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _connect(path: str, *, make: bool) -> sqlite3.Connection:
+    """A connection to the file, which ``make`` creates where there is none.
+
+    Threads share the pool, each connection being used by one at a time.
+    """
+    mode = "rwc" if make else "rw"
+    name = f"file:{quote(path)}?mode={mode}"
+    connection = sqlite3.connect(name, uri=True, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
     try:
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").close()
     except sqlite3.OperationalError:

@@ -197,3 +197,30 @@ def test_writers_after_a_reader_may_write(registry, make_task):
         with registry.database.reading() as session:
             session.execute(text("SELECT 1"))
         assert registry.push([make_task(slug)]).pushed
+
+
+def test_a_file_that_was_removed_while_it_was_open_is_missed_and_none_is_made_in_its_place(tmp_path):
+    file = tmp_path / "registry.sqlite"
+    database = open_database(f"sqlite:///{file}")
+    for left in tmp_path.iterdir():
+        left.unlink()
+    with pytest.raises(StoreError) as missed, database.writing():
+        pass
+    assert missed.value.code == "database_unreachable"
+    assert not file.exists()
+    database.close()
+
+
+def test_a_file_that_was_replaced_is_the_one_that_is_written_to(tmp_path):
+    file, other = tmp_path / "registry.sqlite", tmp_path / "other.sqlite"
+    open_database(f"sqlite:///{other}").close()
+    database = open_database(f"sqlite:///{file}")
+    other.rename(file)
+    for left in tmp_path.glob("registry.sqlite-*"):
+        left.unlink()
+    with database.writing() as session:
+        session.execute(text("CREATE TABLE told (x INTEGER)"))
+    database.close()
+    with sqlite3.connect(file) as reader:
+        assert reader.execute("SELECT name FROM sqlite_master WHERE name = 'told'").fetchall()
+    reader.close()

@@ -179,6 +179,15 @@ def spoil(newer: Path, damage: str) -> None:
             (newer / checkpoint.DONE).write_text("[]")
 
 
+def test_the_first_write_that_fails_does_not_speak_of_one_before_it(tmp_path: Path) -> None:
+    def full_disk(_folder: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(StoreError) as caught:
+        checkpoint.save(tmp_path, 2, full_disk)
+    assert "there is none before it" in caught.value.hint
+
+
 def test_a_write_that_fails_leaves_the_checkpoint_before_it(tmp_path: Path) -> None:
     checkpoint.save(tmp_path, 1, write_some)
 
@@ -189,6 +198,7 @@ def test_a_write_that_fails_leaves_the_checkpoint_before_it(tmp_path: Path) -> N
     with pytest.raises(StoreError) as caught:
         checkpoint.save(tmp_path, 2, full_disk)
     assert caught.value.code == "checkpoint_failed"
+    assert "step-000001 is whole" in caught.value.hint
     assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]
 
 
