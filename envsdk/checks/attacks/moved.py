@@ -15,6 +15,7 @@ from itertools import islice
 
 from envsdk.checks.attacks.ground import Ground
 from envsdk.checks.check import is_full
+from envsdk.checks.mutation import bases
 from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.outputs import read_files
 from envsdk.checks.program_files import language_of
@@ -24,7 +25,6 @@ from envsdk.checks.unpacking import text_of
 
 MAX_INPUTS = 4
 MAX_CHANGES = 2
-_SQLITE = b"SQLite format 3\0"
 
 
 async def moved_input(stage: Stage, ground: Ground) -> str:
@@ -83,7 +83,7 @@ def _changed(path: str, content: bytes, *, is_one_of_many: bool) -> Iterator[Sce
 
 def shortened(content: bytes) -> Iterator[bytes]:
     """An input with less in it: fewer rows of a data base, members of a JSON value, lines of a text."""
-    if content.startswith(_SQLITE):
+    if content.startswith(bases.MAGIC):
         yield from _without_last_rows(content)
         return
     text = text_of(content)
@@ -112,10 +112,9 @@ def _without_last_rows(content: bytes) -> Iterator[bytes]:
     base = sqlite3.connect(":memory:")
     try:
         base.deserialize(content)
-        tables = [name for (name,) in base.execute("select name from sqlite_master where type = 'table'").fetchall()]
-        quoted = ['"' + name.replace('"', '""') + '"' for name in tables]
+        tables = [bases.quoted(name) for name in bases.table_names(base)]
         for keep in ("max(rowid)", "max(rowid), min(rowid)"):
-            for table in quoted:
+            for table in tables:
                 for end in keep.split(", "):
                     base.execute(f"delete from {table} where rowid = (select {end} from {table})")  # noqa: S608
             base.commit()

@@ -43,8 +43,12 @@ def _tarred(content: bytes) -> dict[str, bytes] | None:
     found: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            room = MAX_BYTES
             for member in archive:
-                file = archive.extractfile(member) if member.isreg() and member.size <= MAX_BYTES else None
+                room -= member.size
+                if room < 0 or len(found) > MAX_MEMBERS:
+                    return None
+                file = archive.extractfile(member) if member.isreg() else None
                 if file is not None:
                     found[member.name] = file.read()
     except (tarfile.TarError, EOFError, ValueError, OSError):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from envsdk.checks.mutation.mutant import Mutant
 
-_MAGIC = b"SQLite format 3\0"
+MAGIC = b"SQLite format 3\0"
 MAX_BYTES = 1 << 20
 
 
@@ -19,7 +19,7 @@ def mutants(path: str, content: bytes, before: bytes | None) -> Iterator[Mutant]
         content: what the oracle left.
         before: what lay there at the start.
     """
-    if not content.startswith(_MAGIC) or len(content) > MAX_BYTES:
+    if not content.startswith(MAGIC) or len(content) > MAX_BYTES:
         return
     old = _rows(before) if before is not None else {}
     tables = {table: rows for table, rows in _rows(content).items() if rows and old.get(table) != rows}
@@ -29,12 +29,18 @@ def mutants(path: str, content: bytes, before: bytes | None) -> Iterator[Mutant]
     }
     for table in tables:
         for what, change in changes.items():
-            other = _changed(content, change.format(table=_quoted(table)))
+            other = _changed(content, change.format(table=quoted(table)))
             if other is not None:
                 yield Mutant(f"{path}: its table {table} {what}", {path: other})
 
 
-def _quoted(table: str) -> str:
+def table_names(base: sqlite3.Connection) -> list[str]:
+    """Tables of an open data base. Raises `sqlite3.Error` where it is none."""
+    return [name for (name,) in base.execute("select name from sqlite_master where type = 'table'").fetchall()]
+
+
+def quoted(table: str) -> str:
+    """A table's name as SQL takes it."""
     return '"' + table.replace('"', '""') + '"'
 
 
@@ -42,8 +48,7 @@ def _rows(content: bytes) -> dict[str, list[tuple[object, ...]]]:
     base = sqlite3.connect(":memory:")
     try:
         base.deserialize(content)
-        names = [name for (name,) in base.execute("select name from sqlite_master where type = 'table'").fetchall()]
-        return {name: base.execute(f"select * from {_quoted(name)}").fetchall() for name in names}  # noqa: S608
+        return {name: base.execute(f"select * from {quoted(name)}").fetchall() for name in table_names(base)}  # noqa: S608
     except sqlite3.Error:  # no data base after all
         return {}
     finally:

@@ -62,3 +62,13 @@ def test_what_is_no_archive_is_left_alone(content: bytes) -> None:
 def test_bytes_that_are_no_text_get_no_line_too_many() -> None:
     made = texts.mutants("/a", tarred(), read_wording("Do it."), ())
     assert {mutant.name for mutant in made} == {"/a: the constant 0", "/a: the constant 1", "/a: the constant x"}
+
+
+def test_a_packed_archive_is_not_unpacked_past_the_bound() -> None:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for number in range(9):
+            info = tarfile.TarInfo(str(number))
+            info.size = archives.MAX_BYTES // 8
+            archive.addfile(info, io.BytesIO(bytes(info.size)))
+    assert archives._tarred(made.getvalue()) is None

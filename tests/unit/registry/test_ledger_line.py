@@ -148,3 +148,18 @@ class _Validated(Frozen):
 def test_what_cannot_be_mirrored_has_no_twin(model):
     with pytest.raises(ledger_line._NoTwinError):
         ledger_line._twin(model)
+
+
+def test_without_a_twin_every_line_is_the_models(monkeypatch):
+    monkeypatch.setattr(ledger_line, "_twin_of_record", lambda: None)
+    assert read_line(LINE, which="line 1") == (FULL, LINE)
+    assert read_line(b"{}", which="line 1").code == "invalid_record"
+
+
+def test_a_model_that_cannot_be_mirrored_is_read_by_itself(monkeypatch):
+    monkeypatch.setattr(ledger_line, "EpisodeRecord", _Bounded)
+    ledger_line._twin_of_record.cache_clear()
+    try:
+        assert ledger_line._twin_of_record() is None
+    finally:
+        ledger_line._twin_of_record.cache_clear()

@@ -36,10 +36,11 @@ def checked(sqlite_registry, make_text_task):
 
 
 def saying(answers):
-    """Agents of a lineage ``fixed`` that give ``answers`` in turn, over and over."""
+    """Agents of a lineage ``fixed`` that give ``answers``, or those of the task's slug, in turn, over and over."""
 
-    def make(_task, place):
-        agent = AnswerAgent(answers[place % len(answers)])
+    def make(task, place):
+        mine = answers[task.slug] if isinstance(answers, dict) else answers
+        agent = AnswerAgent(mine[place % len(mine)])
         agent.policy = PolicyId(model="fixed", lineage="fixed")
         return agent
 
@@ -89,40 +90,12 @@ def test_every_look_is_in_the_registry(checked, tmp_path):
     assert sum(m.n for m in campaign.measured) == campaign.episodes >= 8
 
 
-def by_task(answers):
-    """Agents of the lineage ``fixed``; the task of a slug gets its own answers in turn."""
-
-    def make(task, place):
-        mine = answers[task.slug]
-        agent = AnswerAgent(mine[place % len(mine)])
-        agent.policy = PolicyId(model="fixed", lineage="fixed")
-        return agent
-
-    return make
-
-
-def run_by_task(registry, answers, tmp_path, **options):
-    items, _ = candidates(registry, "")
-    return asyncio.run(
-        measure(
-            registry,
-            items,
-            agent=by_task(answers),
-            lineage="fixed",
-            provider=None,
-            folder=tmp_path / "fetched",
-            run="shared",
-            **options,
-        )
-    )
-
-
 def test_what_clear_tasks_save_goes_to_those_near_a_border_and_never_more_than_half_of_a_fixed_number(
     checked, tmp_path
 ):
     near = ["yes"] + ["no"] * 7
     answers = {"near": near, "near-too": near} | {f"clear{n}": ["yes", "no"] for n in range(4)}
-    campaign = run_by_task(checked(*answers), answers, tmp_path)
+    campaign = run(checked(*answers), answers, tmp_path)
     spent = {m.slug: m.n for m in campaign.measured}
     clear = [n for slug, n in spent.items() if slug.startswith("clear")]
     assert min(spent["near"], spent["near-too"]) > max(clear)
@@ -133,8 +106,8 @@ def test_what_clear_tasks_save_goes_to_those_near_a_border_and_never_more_than_h
 def test_run_again_a_measured_set_costs_nothing(checked, tmp_path):
     answers = {"near": ["yes"] + ["no"] * 7, "clear": ["yes", "no"], "hard": ["no"]}
     registry = checked(*answers)
-    assert run_by_task(registry, answers, tmp_path).episodes > 12
-    again = run_by_task(registry, answers, tmp_path)
+    assert run(registry, answers, tmp_path).episodes > 12
+    again = run(registry, answers, tmp_path)
     assert (again.episodes, len(again.measured)) == (0, 3)
 
 
