@@ -8,6 +8,7 @@ ignored. Tests inject trouble through `Faults`, keyed by what the machinery woul
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import re
 import shutil
@@ -170,6 +171,7 @@ class FakeSandbox:
     async def snapshot(self) -> Snapshot:
         self._open()
         frozen = Path(tempfile.mkdtemp(prefix="envsdk-fake-snapshot-"))
+        atexit.register(shutil.rmtree, frozen, ignore_errors=True)  # it outlives its sandbox, and nothing drops it
         shutil.copytree(self.root, frozen, symlinks=True, dirs_exist_ok=True)
         return Snapshot(id=str(frozen), provider="fake")
 
