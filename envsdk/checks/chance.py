@@ -1,4 +1,4 @@
-"""Words in a verifier that draw lots: chance, small digits of the clock, and races.
+"""Words in a verifier that draw lots: chance, small digits of the clock, races, and orders of hashes.
 
 Promises that a named source is found in what lies under ``tests``; not that one found decides anything, which only runs
 can show, nor that one hidden in a program of the image is found.
@@ -22,7 +22,13 @@ _SOURCES: Mapping[str, re.Pattern[str]] = {
         r"\bsleep\b|\bthread|\basyncio\b|\bPopen\b|\bsetTimeout\b|\bgoroutine\b|\bgo func\b|[^&>|]&\s*(?:$|[)\n;])",
         re.IGNORECASE | re.MULTILINE,
     ),
+    "an order that each process draws": re.compile(
+        r"\b(?:keys|values|each)\s*\(?\s*%[\w${]|\bHash(?:Map|Set)\s*(?:::|<)|\brange\s+\w+\[|\bmap\[\w+\]"
+    ),
 }
+_HASHES = re.compile(
+    r"\b(?:frozen)?set\s*\(|\bhash\s*\(|\{\s*['\"][^:{}\n]*,[^:{}\n]*\}|\{[^:{}\n]*\bfor\b[^:{}\n]*\bin\b[^:{}\n]*\}"
+)
 
 
 def sources_of_chance(texts: Mapping[str, str]) -> dict[str, str]:
@@ -34,3 +40,8 @@ def sources_of_chance(texts: Mapping[str, str]) -> dict[str, str]:
                 found[kind] = f"{path}:{text.count(chr(10), 0, match.start()) + 1}"
                 break
     return found
+
+
+def names_hash_order(texts: Mapping[str, str]) -> bool:
+    """Whether Python's sets, or its ``hash``, are named: what they give hangs on the hash seed."""
+    return any(_HASHES.search(text) for text in texts.values())

@@ -19,7 +19,7 @@ async def _examine(stage: Stage) -> Finding:
         return agreed
     scene = await oracle_scene(stage)
     scenes: dict[str, Scene] = {
-        f"PYTHONHASHSEED={seed}": replace(scene, env={"PYTHONHASHSEED": seed}) for seed in seeds_for(stage)
+        f"PYTHONHASHSEED={seed}": replace(scene, env={"PYTHONHASHSEED": seed}) for seed in await seeds_for(stage)
     }
     for name in LOCALES:
         scenes[f"LC_ALL={name}"] = replace(scene, env={"LC_ALL": name, "LANG": name})

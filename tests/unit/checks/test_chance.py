@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envsdk.checks import repeat
-from envsdk.checks.chance import sources_of_chance
+from envsdk.checks.chance import names_hash_order, sources_of_chance
 from envsdk.checks.engine import ask_check
 from envsdk.checks.scene import Scene
 from envsdk.checks.stage import Stage
@@ -34,6 +34,9 @@ _DRAWS_TASKS = "import random\n\n\ndef judge(answer):\n    return float(answer =
         ("a race", "python3 server.py &"),
         ("a race", "sleep 0.1"),
         ("a race", "worker = threading.Thread(target=serve)"),
+        ("an order that each process draws", "for my $name (keys %seen) {"),
+        ("an order that each process draws", "let mut seen: HashSet<&str> = HashSet::new();"),
+        ("an order that each process draws", "seen := map[string]bool{}"),
     ],
 )
 def test_a_source_is_named_with_its_line(kind: str, line: str) -> None:
@@ -52,6 +55,22 @@ def test_a_source_is_named_with_its_line(kind: str, line: str) -> None:
 )
 def test_what_draws_no_lots_is_no_source(line: str) -> None:
     assert sources_of_chance({"tests/test.sh": line + "\n"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("first = set(words).pop()", True),
+        ("want = {word.lower() for word in words}", True),
+        ("want = {'red', 'blue'}", True),
+        ("bucket = hash(name) % 4", True),
+        ("counts = {word: 0 for word in words}", False),
+        ("reset(words); set -e; { echo 'a, b'; }", False),
+        ("print(f'{got}, {want}')", False),
+    ],
+)
+def test_what_hangs_on_the_hash_seed_is_seen_by_name(line: str, named: bool) -> None:
+    assert names_hash_order({"tests/test.sh": line}) is named
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pytest
 from envsdk.checks import clock, hash_seed, surroundings
 from envsdk.checks.engine import ask_check
 from envsdk.checks.scene import Scene
-from envsdk.checks.stage import Stage
+from envsdk.checks.stage import OracleRun, Stage
 from envsdk.verifying.verdict import Verdict
-from tests.fakes.tasks import text_task
+from tests.fakes.tasks import script_task, text_task
 
 
 @pytest.mark.parametrize("seeds", [surroundings.SEEDS, surroundings.SEEDS[:5]])
@@ -29,7 +29,9 @@ async def test_where_all_agree_nothing_is_tried_alone(tmp_path: Path) -> None:
     async with Stage(text_task(tmp_path), None, repeats=2) as stage:
         results = [await ask_check(check, stage) for check in (hash_seed.CHECK, clock.CHECK)]
         assert [result.outcome for result in results] == ["pass", "pass"]
-        assert stage.runs == 1 + len(surroundings.seeds_for(stage)) + 1  # the oracle, all at once, and one repetition
+        assert (
+            stage.runs == 1 + len(await surroundings.seeds_for(stage)) + 1
+        )  # the oracle, all at once, and one repetition
 
 
 @pytest.mark.parametrize(
@@ -100,3 +102,24 @@ async def test_chance_that_no_seed_holds_back_is_not_the_seeds_doing(
     async with Stage(text_task(tmp_path), None, repeats=4) as stage:
         result = await ask_check(hash_seed.CHECK, stage)
     assert result.outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds", "seeds"),
+    [
+        ("want = ' '.join(set(words))", 0.1, 40),
+        ("want = ' '.join(sorted(words))", 0.1, 10),
+        ("want = ' '.join(set(words))", 4.0, 15),
+        ("want = ' '.join(set(words))", 100.0, 10),
+    ],
+)
+async def test_more_seeds_where_a_script_names_what_hangs_on_them_and_a_minute_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, seconds: float, seeds: int
+) -> None:
+    async def oracle(stage: Stage) -> OracleRun:
+        return OracleRun(Verdict("scored", 1.0, {"reward": 1.0}, seconds=seconds), None, {}, {})
+
+    monkeypatch.setattr(Stage, "oracle", oracle)
+    test = f"python3 -I - <<'EOF'\n{line}\nEOF\necho 1 > /logs/verifier/reward.txt\n"
+    stage = Stage(script_task(tmp_path, test=test), None)
+    assert len(set(await surroundings.seeds_for(stage))) == seeds
