@@ -131,3 +131,64 @@ def test_an_unknown_device_is_refused_before_anything_is_made(machine: dict[str,
     done = _run(machine | {"ENVSDK_DEVICE": "tpu"}, "scripts/venv.sh")
     assert done.returncode == 2
     assert "cpu or gpu" in done.stderr
+
+
+FIRST_TIME_ONLY = """
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("number", range({failing}))
+def test_unsteady(number):
+    seen = Path(__file__).with_name(f"seen-{{number}}")
+    first = not seen.exists()
+    seen.touch()
+    assert not first
+
+
+def test_wrong():
+    assert {right}
+
+
+def test_steady():
+    with open(Path(__file__).with_name("steady"), "a") as told:
+        told.write("ran ")
+"""
+
+
+def _twice(folder: Path, *, failing: int, right: bool) -> subprocess.CompletedProcess[str]:
+    (folder / "test_some.py").write_text(FIRST_TIME_ONLY.format(failing=failing, right=right))
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    machine = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "UNSTEADY"))}
+    told = {"UNSTEADY": str(folder / "unsteady")}
+    return _run(machine | told, "scripts/twice.sh", "-c", str(folder / "pytest.ini"), str(folder))
+
+
+def test_what_passes_alone_passes_and_is_named(tmp_path: Path) -> None:
+    done = _twice(tmp_path, failing=2, right=True)
+    assert done.returncode == 0, done.stdout
+    assert done.stderr.count("failed beside the others, passed alone: ") == 2
+    assert [line.rpartition("::")[2] for line in (tmp_path / "unsteady").read_text().splitlines()] == [
+        "test_unsteady[0]",
+        "test_unsteady[1]",
+    ]
+    assert (tmp_path / "steady").read_text() == "ran "
+
+
+def test_what_fails_again_fails_the_run(tmp_path: Path) -> None:
+    done = _twice(tmp_path, failing=1, right=False)
+    assert done.returncode == 1
+    assert not (tmp_path / "unsteady").exists()
+
+
+def test_more_than_a_handful_of_failures_are_not_asked_again(tmp_path: Path) -> None:
+    done = _twice(tmp_path, failing=6, right=True)
+    assert done.returncode == 1
+    assert "once more" not in done.stderr
+
+
+def test_a_run_without_a_failure_runs_once(tmp_path: Path) -> None:
+    done = _twice(tmp_path, failing=0, right=True)
+    assert done.returncode == 0, done.stdout
+    assert (tmp_path / "steady").read_text() == "ran "
