@@ -32,10 +32,13 @@ from pathlib import Path
 from typing import Any
 
 from envsdk.cli.envelope import BAD, GOOD, INTERRUPTED, MISSING, UNDECIDED
-from envsdk.errors import PrerequisiteError
+from envsdk.errors import EnvsdkError
 from envsdk.files.replace import write_whole
 from envsdk.prerequisites import disk
 from envsdk.sandboxes import open_provider
+from trainer.config import resolve
+from trainer.disk_room import require_room
+from trainer.models import resolve_model
 
 ROOT = Path(__file__).resolve().parents[1]
 ENVSDK = str(Path(sys.executable).with_name("envsdk"))
@@ -248,6 +251,12 @@ async def sandbox() -> str:
     return provider.name
 
 
+def require_room_to_train(settings_file: Path, folder: Path) -> None:
+    """Look early whether the disk holds what training will keep. Raises `PrerequisiteError` where it does not."""
+    config = resolve({}, config=settings_file).config
+    require_room(folder / "runs" / "train", config, resolve_model(config.model, progress=say))
+
+
 def main(settings_file: Path, folder: Path) -> int:
     """Run everything that is not done yet; the exit status of the command line's table."""
     settings = tomllib.loads(settings_file.read_text(encoding="utf-8"))
@@ -256,10 +265,11 @@ def main(settings_file: Path, folder: Path) -> int:
         say(f"disk_full: {room.detail} ({room.fix})")
         return MISSING
     try:
+        require_room_to_train(settings_file, folder)
         say(f"sandboxes: {asyncio.run(sandbox())}")
-    except PrerequisiteError as error:
+    except EnvsdkError as error:
         say(f"{error.code}: {error}")
-        return MISSING
+        return error.exit_code
     folder.joinpath("done").mkdir(parents=True, exist_ok=True)
     os.environ["ENVSDK_REGISTRY"] = f"sqlite:///{folder / 'registry.sqlite'}"
     with alone(folder):

@@ -26,6 +26,7 @@ from trainer.activity import Activity
 from trainer.admission import Admission
 from trainer.boxes import build_images, keep_warm
 from trainer.config import TrainConfig
+from trainer.disk_room import require_room
 from trainer.dispatch import Dispatcher
 from trainer.endings import abandoned
 from trainer.engines.policy import start_policy
@@ -56,7 +57,7 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
 
     Raises:
         FaultyError: the query matches nothing.
-        PrerequisiteError: no sandbox back end, or no vLLM.
+        PrerequisiteError: no sandbox back end, no vLLM, or no room on the disk.
         EngineError: the engine did not start, or does not agree with the learner.
     """
     async with AsyncExitStack() as closing:
@@ -75,6 +76,7 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         closing.push_async_callback(provider.close)
         say(f"sandboxes: {provider.name}")
         model_dir = await asyncio.to_thread(partial(resolve_model, config.model, progress=say))
+        require_room(run.path, config, model_dir)
         activity = Activity()
         learner = LearnerThread(activity, dtype=config.engine.dtype, say=say)
         closing.callback(learner.close)

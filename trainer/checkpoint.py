@@ -20,11 +20,13 @@ from envsdk.errors import StoreError
 
 DONE = "done.json"
 _NAME = re.compile(r"step-(\d{6,})")
+KEPT = 2
+"""Complete checkpoints that stay, unless a caller says otherwise; one more lies beside them while it grows."""
 _CHUNK = 1 << 22
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
 
 
-def save(root: Path, step: int, write: Callable[[Path], None], *, keep: int = 2) -> Path:
+def save(root: Path, step: int, write: Callable[[Path], None], *, keep: int = KEPT) -> Path:
     """Write a checkpoint of ``step`` and remove all but the newest ``keep``.
 
     Args:
@@ -70,6 +72,11 @@ def save(root: Path, step: int, write: Callable[[Path], None], *, keep: int = 2)
     for old in complete(root)[: -max(keep, 1)]:
         shutil.rmtree(old)
     return final
+
+
+def is_due(step: int, *, every: int, last: int) -> bool:
+    """Whether a run of ``last`` steps writes a checkpoint after this one."""
+    return step % every == 0 or step == last
 
 
 def complete(root: Path) -> list[Path]:

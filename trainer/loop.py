@@ -27,6 +27,7 @@ from dataclasses import asdict, dataclass
 from envsdk.episode.record import EpisodeRecord
 from envsdk.errors import EngineError
 from envsdk.files.jsonl import read_rows
+from trainer import checkpoint
 from trainer.assemble import assembled
 from trainer.clock import batch_timing
 from trainer.config import TrainConfig
@@ -50,7 +51,7 @@ async def run_steps(parts: Parts) -> None:
     try:
         for step in range(parts.first_step, parts.steps + 1):
             handover = await _step(parts, step, previous_handover=handover)
-            if step % parts.checkpoint_every == 0 or step == parts.steps:
+            if checkpoint.is_due(step, every=parts.checkpoint_every, last=parts.steps):
                 await _checkpoint(parts, step)
     finally:
         serving.cancel()

@@ -227,5 +227,6 @@ def test_a_folder_that_is_done_asks_for_nothing_more(
         return "bubblewrap"
 
     monkeypatch.setattr(demo, "sandbox", some_sandbox)
+    monkeypatch.setattr(demo, "require_room_to_train", lambda *_: None)
     assert demo.main(settings, tmp_path) == demo.main(settings, tmp_path) == 0
     assert calls() == ["hello a --json", "hello b --json"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import platformdirs
 import pytest
@@ -19,6 +21,7 @@ from envsdk.cli.app import run as envsdk
 from envsdk.errors import EngineError, FaultyError
 from envsdk.files.jsonl import read_rows
 from registry.client import open_registry
+from tests.fakes.models import write_model
 from tests.fakes.runs import FakeEnds, install, parity_registry
 from trainer.config import TrainConfig
 from trainer.ledger import Ledger
@@ -267,6 +270,18 @@ async def test_weights_that_do_not_arrive_stop_the_run_before_its_first_episode(
     with pytest.raises(EngineError, match="differ"):
         await trained(config, tmp_path / "r")
     assert Ledger(tmp_path / "r").ended == 0
+
+
+def test_a_disk_that_cannot_hold_the_checkpoints_stops_the_command_before_its_engine_and_leaves_no_run(
+    ends: FakeEnds, config: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    write_model(tmp_path / "model")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=100))
+    before = ends.engine
+    assert envsdk(["train", "--query", "family:parity", "--registry", config.registry, "--name", "r", "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["errors"][0]["code"] == "disk_too_small"
+    assert ends.engine is before
+    assert not (tmp_path / "runs" / "r").exists()
 
 
 def test_the_command_prints_one_envelope_and_its_lines_go_elsewhere(
