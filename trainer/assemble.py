@@ -75,7 +75,7 @@ async def assembled(config: TrainConfig, run: RunDir, *, say: Say) -> AsyncItera
         provider = open_provider(config.sandbox or None)
         closing.push_async_callback(provider.close)
         say(f"sandboxes: {provider.name}")
-        model_dir = await asyncio.to_thread(partial(resolve_model, config.model, progress=say))
+        model_dir = resolve_model(config.model, progress=say)
         require_room(run.path, config, model_dir)
         activity = Activity()
         learner = LearnerThread(activity, dtype=config.engine.dtype, say=say)

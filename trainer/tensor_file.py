@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,19 @@ _SYSTEM_ERROR = re.compile(r"os error (\d+)")
 
 def save_tensors(tensors: Mapping[str, torch.Tensor], path: Path, *, metadata: dict[str, str] | None = None) -> None:
     """Write a file. Raises OSError where the system refuses it."""
-    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    try:
+    with refusals(path):
         save_file(dict(tensors), path, metadata)
+
+
+@contextmanager
+def refusals(path: Path) -> Iterator[None]:
+    """Within, what the system refuses the format's library at ``path`` is an `OSError`, as for every other file."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
     except SafetensorError as error:
         found = _SYSTEM_ERROR.search(str(error))
         if found is None:

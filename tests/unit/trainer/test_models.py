@@ -11,7 +11,7 @@ import pytest
 
 from envsdk.errors import PrerequisiteError, StoreError, UsageError
 from tests.fakes.models import write_model
-from trainer import models
+from trainer import model_making, models
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_a_disk_that_refuses_is_named_by_code(data_folder: Path, number: int, co
 
 
 def test_a_missing_package_says_what_to_install(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "SMALL_PACKAGE", "no_such_package_anywhere")
+    monkeypatch.setattr(model_making, "SMALL_PACKAGE", "no_such_package_anywhere")
     with pytest.raises(PrerequisiteError) as caught:
         models.tiny_model_dir()
     assert caught.value.code == "model_package_missing"
@@ -117,9 +117,9 @@ def test_a_missing_package_says_what_to_install(data_folder: Path, monkeypatch: 
 
 
 def test_a_package_without_its_weights_is_as_good_as_none(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "SMALL_PACKAGE", "envsdk")
+    monkeypatch.setattr(model_making, "SMALL_PACKAGE", "envsdk")
     with pytest.raises(PrerequisiteError):
-        models._gguf_folder()
+        model_making.gguf_folder()
 
 
 @pytest.mark.parametrize(
