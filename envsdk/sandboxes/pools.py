@@ -4,9 +4,10 @@ A pool's key is a hash of the whole `SandboxSpec` (image, resources, network, us
 demand: takes per second, times what a start takes, with a margin; `prewarm` raises it for a while. Idle sandboxes are
 asked for an answer every few seconds. One is handed out at once where it answered a moment ago and its link stands,
 else asked first; closed when it grew old; and it never comes back after use. All pools of a provider share one
-budget of idle sandboxes and one queue of starts, first come, first served.
+budget of idle sandboxes and one queue of starts, of which a part is kept for takers.
 
-Not promised: a warm sandbox. An empty pool starts one for its caller at once.
+An empty pool starts one for its caller; one that comes to stand ready meanwhile is handed to whoever waits longest for
+a start to begin. Not promised: a warm sandbox.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ REFILL_PAUSE_S = 0.05
 ASK_EVERY_S = 5.0
 FRESH_S = 10.0
 STARTS_AT_ONCE = max(4, 4 * (os.cpu_count() or 1))
+_KEPT_SHARE = 4
+"""One start in so many waits for takers, so that none of them waits for a crowd of starts ahead of need."""
 
 
 class Poolable(Protocol):
@@ -85,6 +88,7 @@ class _Pool(Generic[B]):
     spec: SandboxSpec
     idle: deque[_Idle[B]] = field(default_factory=deque)
     takes: deque[float] = field(default_factory=deque)
+    takers: deque[asyncio.Future[B | None]] = field(default_factory=deque)
     starting: int = 0
     wanted: int = 0
     wanted_until: float = 0.0
@@ -124,7 +128,7 @@ class WarmPools(Generic[B]):
     ) -> None:
         self._start = start
         self._idle_budget = idle_budget
-        self._turns = Turns(starts_at_once)
+        self._turns = Turns(starts_at_once, kept=starts_at_once // _KEPT_SHARE)
         self._clock = clock or asyncio.get_running_loop().time
         self._pools: dict[str, _Pool[B]] = {}
         self._waiting_takers = 0
@@ -152,13 +156,43 @@ class WarmPools(Generic[B]):
                 return one.box
             else:
                 self._let_go(one.box, "unhealthy")
-        self._counts["cold_takes"] += 1
         self._waiting_takers += 1
         try:
-            async with self._turns.turn(urgent=True):
-                return await self._timed_start(pool, timeout_s)
+            handed = await self._turn_or_box(pool)
+            if handed is None:
+                return await self._cold(pool, timeout_s)
         finally:
             self._waiting_takers -= 1
+        self._counts["warm_takes"] += 1
+        self._refill(pool)
+        return handed
+
+    async def _turn_or_box(self, pool: _Pool[B]) -> B | None:
+        """A box that came to stand ready, or `None` with a turn to start one; whichever is first."""
+        place: asyncio.Future[B | None] = self._turns.ask(urgent=True)
+        pool.takers.append(place)
+        try:
+            return await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # given and cancelled at once: it is the next one's
+                self._give_on(pool, place.result())
+            raise
+        finally:
+            pool.takers.remove(place)
+
+    def _give_on(self, pool: _Pool[B], handed: B | None) -> None:
+        if handed is None:
+            self._turns.leave()
+        else:
+            self._stand_ready(pool, handed)
+
+    async def _cold(self, pool: _Pool[B], timeout_s: float) -> B:
+        """Start one in the turn that the caller has."""
+        self._counts["cold_takes"] += 1
+        try:
+            return await self._timed_start(pool, timeout_s)
+        finally:
+            self._turns.leave()
 
     def _next(self, pool: _Pool[B]) -> _Idle[B]:
         """The oldest of those that need not be asked, else the oldest of all."""
@@ -241,11 +275,18 @@ class WarmPools(Generic[B]):
         await asyncio.sleep(pause_s)
         async with self._turns.turn(urgent=False):
             box = await self._timed_start(pool, 60.0)
-        if self._closed:
-            await box.close()
-        else:
-            now = self._clock()
-            pool.idle.append(_Idle(box, since=now, answered=now, asked=now))
+            if not self._closed:
+                self._stand_ready(pool, box)  # before the turn goes on, so that the box is for the first who waits
+                return
+        await box.close()
+
+    def _stand_ready(self, pool: _Pool[B], box: B) -> None:
+        """A box just started is the next taker's, if one waits."""
+        if waiting := next((place for place in pool.takers if not place.done()), None):
+            waiting.set_result(box)
+            return
+        now = self._clock()
+        pool.idle.append(_Idle(box, since=now, answered=now, asked=now))
 
     def _refill(self, pool: _Pool[B]) -> None:
         """Start what is missing, unless takers wait for a start themselves; a crowd of takers is served first."""
@@ -293,7 +334,7 @@ class WarmPools(Generic[B]):
                 if now - one.asked >= ASK_EVERY_S:
                     one.asked = now
                     self._later(self._ask(pool, one))
-            if not pool.idle and not pool.starting and not pool.takes and now >= pool.wanted_until:
+            if not (pool.idle or pool.starting or pool.takes or pool.takers) and now >= pool.wanted_until:
                 del self._pools[key]
             else:
                 self._refill(pool)

@@ -55,6 +55,25 @@ async def test_an_urgent_one_that_comes_later_is_called_first() -> None:
     assert scene.order == ["running", "urgent", "urgent too", "patient"]
 
 
+async def test_what_is_kept_for_the_urgent_is_given_to_no_other() -> None:
+    turns = Turns(3, kept=1)
+    asked = {name: turns.ask(urgent=name == "urgent") for name in ("a", "b", "c", "urgent")}
+    assert [name for name, called in asked.items() if called.done()] == ["a", "b", "urgent"]
+    turns.leave()  # the urgent one's
+    assert not asked["c"].done()
+    turns.leave()
+    assert asked["c"].done()
+
+
+async def test_one_that_was_served_otherwise_is_passed_over() -> None:
+    turns = Turns(1)
+    running, served, waiting = (turns.ask(urgent=True) for _ in range(3))
+    served.set_result("something else")
+    turns.leave()
+    assert running.done()
+    assert waiting.done()
+
+
 async def test_an_error_in_a_turn_frees_it() -> None:
     turns = Turns(1)
     with pytest.raises(ZeroDivisionError):
