@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from envsdk.episode.mcp_stdio import over_stdio
+from envsdk.episode.mcp_stdio import Ending, over_stdio
 from envsdk.errors import PrerequisiteError, SandboxError
 from envsdk.sandboxes.base import Sandbox
 from envsdk.sandboxes.door import open_door
@@ -42,6 +42,7 @@ class Connection:
     session: ClientSession
     listed: tuple[ListedTool, ...]
     holder: asyncio.Task[None]
+    ending: Ending
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
         """What the server's tool answers.
@@ -72,7 +73,7 @@ class Connection:
 
     def _lost(self, why: str) -> SandboxError:
         return SandboxError(
-            f"MCP server {self.name!r} is gone: {why}",
+            f"MCP server {self.name!r} is gone: {self.ending.why or why}",
             code="mcp_lost",
             hint="see what it wrote before it ended, and whether its box has memory enough",
             where=self.name,
@@ -89,7 +90,8 @@ async def connect(
         PrerequisiteError: it cannot be reached from here (``mcp_unsupported``), or the package is missing.
         SandboxError: it does not answer (``mcp_unreachable``).
     """
-    way = _stdio(server, task, box) if server.transport == "stdio" else _http(server, task, services)
+    ending = Ending()
+    way = _stdio(server, task, box, ending) if server.transport == "stdio" else _http(server, task, services)
     _need_package(server, task)
     opened: asyncio.Future[tuple[ClientSession, tuple[ListedTool, ...]]] = asyncio.get_running_loop().create_future()
     leave = asyncio.Event()
@@ -104,7 +106,7 @@ async def connect(
                 hint="run its command in the image by hand; give a service a health check, and look at its log",
                 where=task.slug,
             )
-        yield Connection(server.name, server.transport == "stdio", *opened.result(), holder)
+        yield Connection(server.name, server.transport == "stdio", *opened.result(), holder, ending)
     finally:
         leave.set()
         await asyncio.wait({holder}, timeout=_LEAVE_S)
@@ -184,7 +186,7 @@ def _http(
 
 
 def _stdio(
-    server: McpServer, task: Task, box: Sandbox | None
+    server: McpServer, task: Task, box: Sandbox | None, ending: Ending
 ) -> contextlib.AbstractAsyncContextManager[TransportStreams]:
     # Between steps every process in the box is ended, and a server among them would be gone.
     if not isinstance(box, KeptSandbox) or task.spec.steps or not server.command:
@@ -194,4 +196,4 @@ def _stdio(
             hint="give it a command, in a task of one step, on docker or bubblewrap; or declare a service that runs it",
             where=task.slug,
         )
-    return over_stdio(box, server)
+    return over_stdio(box, server, ending)

@@ -133,6 +133,14 @@ async def test_a_command_that_is_no_server_fails_the_start_with_its_last_words(
     assert "it ended with 7; it wrote: no such module" in record.facts["exception"]["note"]
 
 
+async def test_a_command_that_prints_for_ever_is_ended_and_told(provider: SandboxProvider, tmp_path: Path) -> None:
+    server = McpServer(name="near", transport="stdio", command="yes")
+    record, _ = await play(provider, task_in(tmp_path, server), "done")
+    assert record.outcome.outcome_class == "infra_failure", record.facts
+    assert record.facts["exception"]["kind"] == "mcp_unreachable"
+    assert "faster than they could be read" in record.facts["exception"]["note"]
+
+
 async def test_a_server_that_is_no_service_is_refused_and_agents_without_tools_do_not_mind(
     provider: SandboxProvider, tmp_path: Path
 ) -> None:
