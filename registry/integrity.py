@@ -16,6 +16,7 @@ from envsdk.errors import StoreError
 from registry.blobs import BlobStore
 from registry.db import Item, ItemTag, Lineage, Outcome, Package, SetRevision, Standing, StandingTag, TaskSet
 from registry.derive.tallies import stale
+from registry.derive.versions import stale_counts
 from registry.query.words import indexed_items
 from registry.revisions import revision_entries, set_digest
 
@@ -124,6 +125,9 @@ def _tags(session: Session) -> Iterator[Finding]:
 def _tallies(session: Session) -> Iterator[Finding]:
     for kind, name in stale(session):
         yield Finding("tally_stale", f"{kind} {name}", "its counts are not those of its outcomes", "rebuild")
+    for lineage, run in stale_counts(session):
+        where = f"lineage {lineage}, run {run}"
+        yield Finding("count_stale", where, "its count of weight versions ends elsewhere", "rebuild")
 
 
 def _words(session: Session) -> Iterator[Finding]:

@@ -29,6 +29,7 @@ from registry.derive.events import OutcomeEvent
 from registry.derive.fold import chunks, fold
 from registry.derive.lineages import ensure_lineage, lineage_name
 from registry.derive.tallies import count_in
+from registry.derive.versions import VersionCounts
 from registry.ledger_line import read_line
 
 BATCH = 20_000
@@ -201,6 +202,7 @@ def _append_batch(session: Session, batch: _Batch, *, names: Names, run: str) ->
     rejected = list(batch.rejected)
     run_id = _run_id(session, run) if run and fresh else None
     position = session.scalar(select(func.max(Outcome.id))) or 0
+    versions = VersionCounts(session)
     policy: PolicyId | None = None
     policy_id, lineage_id = 0, None
     for ended in fresh:
@@ -232,11 +234,13 @@ def _append_batch(session: Session, batch: _Batch, *, names: Names, run: str) ->
                 run_id,
             )
         )
-        events.append(OutcomeEvent(item_id, lineage_id, position, passed, cause, version, policy.model, at))
+        count = versions.counted(lineage_id, run_id, version)
+        events.append(OutcomeEvent(item_id, lineage_id, position, passed, cause, count, policy.model, at))
         episodes.append((episode_id, stored))
     insert_values(session, Outcome.__table__, OutcomeRow._fields, rows)
     insert_values(session, Episode.__table__, ("episode_id", "record"), episodes)
     count_in(session, rows)
+    versions.write()
     fold(session, events)
     return AppendResult(len(rows), len(batch.ended) - len(fresh), tuple(rejected))
 

@@ -2,7 +2,7 @@
 
 from registry.db.access import Job, Token
 from registry.db.base import Base
-from registry.db.estimates import Difficulty, Fit, Lineage, PriorRow, Standing, StandingTag, StateChange
+from registry.db.estimates import Difficulty, Fit, Lineage, PriorRow, Standing, StandingTag, StateChange, VersionCount
 from registry.db.items import CheckReportRow, Item, ItemTag, Package, Tag
 from registry.db.outcomes import Episode, Outcome, OutcomeRow, Policy, Run
 from registry.db.sets import Proposal, Retirement, SavedQuery, SetItem, SetRevision, TaskSet
@@ -34,4 +34,5 @@ __all__ = [
     "Tag",
     "TaskSet",
     "Token",
+    "VersionCount",
 ]

@@ -38,7 +38,8 @@ class Standing(Base):
     Attributes:
         prior_alpha, prior_beta: the prior in force; ``K``, ``N`` are decayed counts, ``k``, ``n`` raw ones.
         ungraded: outcomes without a grade; coverage is n / (n + ungraded).
-        weight_version: the newest version folded in; versions only ever decay forwards.
+        weight_version: the newest version folded in, on the lineage's own count (`VersionCount`); versions only ever
+            decay forwards.
         e_value: evidence for saturation since the posterior last entered ``saturating``.
         cusum: evidence against it since ``saturated``.
         folded_to: id of the last outcome folded in.
@@ -73,6 +74,20 @@ class Standing(Base):
     cusum: Mapped[float] = mapped_column(Float, default=0.0)
     folded_to: Mapped[int] = mapped_column(BigId, default=0)
     updated_at: Mapped[UnixTime]
+
+
+class VersionCount(Base):
+    """Where a run's weight versions lie on its lineage's own count of updates (`registry.derive.versions`).
+
+    ``run_id`` is 0 for outcomes of no run. ``shift`` is added to a version; ``newest`` is the largest sum so far.
+    """
+
+    __tablename__ = "version_count"
+
+    lineage_id: Mapped[int] = mapped_column(BigId, ForeignKey("lineage.id"), primary_key=True)
+    run_id: Mapped[int] = mapped_column(BigId, primary_key=True, autoincrement=False)
+    shift: Mapped[int]
+    newest: Mapped[int]
 
 
 class StandingTag(Base):

@@ -20,7 +20,8 @@ Failures of the machinery do not count: neither a sandbox that could not be made
 class OutcomeEvent(NamedTuple):
     """A graded (``passed`` is a bool) or ungraded (`None`) outcome.
 
-    ``lineage_id`` `None`: an agent that is no policy. A tuple, since a bulk makes one an episode.
+    ``lineage_id`` `None`: an agent that is no policy. ``weight_version`` is on the lineage's own count
+    (`registry.derive.versions`). A tuple, since a bulk makes one an episode.
     """
 
     item_id: int

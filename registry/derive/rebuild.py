@@ -24,11 +24,13 @@ from registry.db import (
     Standing,
     StandingTag,
     StateChange,
+    VersionCount,
 )
 from registry.derive.events import Event, OutcomeEvent, PriorEvent, RetireEvent, report_event
 from registry.derive.fold import fold
 from registry.derive.lineages import fresh_standings
 from registry.derive.tallies import recount
+from registry.derive.versions import VersionCounts, forget
 from registry.query.words import index_words
 
 _BATCH = 20_000
@@ -59,9 +61,11 @@ def rebuild(session: Session, *, heard: Callable[[int, int], None] = lambda _don
     recount(session)
     for lineage in session.scalars(select(Lineage.id).order_by(Lineage.id)).all():
         fresh_standings(session, lineage)
+    forget(session)
+    versions = VersionCounts(session)
     batch: list[Event] = []
     done = 0
-    for event in all_events(session):
+    for event in _all_events(session, versions):
         batch.append(event)
         done += isinstance(event, OutcomeEvent)
         if len(batch) >= _BATCH:
@@ -69,15 +73,16 @@ def rebuild(session: Session, *, heard: Callable[[int, int], None] = lambda _don
             batch = []
             heard(done, total)
     fold(session, batch)
+    versions.write()
     heard(done, total)
     session.expire_all()
     standings = session.scalar(select(func.count()).select_from(Standing)) or 0
     return Rebuilt(total, standings, derived_digest(session) == before)
 
 
-def all_events(session: Session) -> Iterator[Event]:
+def _all_events(session: Session, versions: VersionCounts) -> Iterator[Event]:
     """Every event in the order in which it was folded (`registry.derive.events`)."""
-    streams = (_outcomes(session), _reports(session), _priors(session), _retirements(session))
+    streams = (_outcomes(session, versions), _reports(session), _priors(session), _retirements(session))
     for _, event in heapq.merge(*streams, key=lambda keyed: keyed[0]):
         yield event
 
@@ -85,7 +90,7 @@ def all_events(session: Session) -> Iterator[Event]:
 _Keyed = tuple[tuple[int, int, int], Event]
 
 
-def _outcomes(session: Session) -> Iterator[_Keyed]:
+def _outcomes(session: Session, versions: VersionCounts) -> Iterator[_Keyed]:
     models = {row.id: row.model for row in session.execute(select(Policy.id, Policy.model))}
     last = 0
     while True:
@@ -99,6 +104,7 @@ def _outcomes(session: Session) -> Iterator[_Keyed]:
                 Outcome.weight_version,
                 Outcome.policy_id,
                 Outcome.started_at,
+                Outcome.run_id,
             )
             .where(Outcome.id > last)
             .order_by(Outcome.id)
@@ -113,7 +119,7 @@ def _outcomes(session: Session) -> Iterator[_Keyed]:
                 position=row.id,
                 passed=row.passed,
                 cause=row.cause,
-                weight_version=row.weight_version,
+                weight_version=versions.counted(row.lineage_id, row.run_id, row.weight_version),
                 agent=models[row.policy_id],
                 at=row.started_at,
             )
@@ -158,7 +164,8 @@ def derived_digest(session: Session) -> str:
     )
     lineages = select(*(Lineage.__table__.c[name] for name in _LINEAGE_TALLIES)).order_by(Lineage.id)
     runs = select(*(Run.__table__.c[name] for name in _RUN_TALLIES)).order_by(Run.id)
-    for statement in (flags, standings, tags, changes, lineages, runs):
+    counts = select(*VersionCount.__table__.c).order_by(VersionCount.lineage_id, VersionCount.run_id)
+    for statement in (flags, standings, tags, changes, lineages, runs, counts):
         for row in session.execute(statement):
             found.update(json.dumps(list(row), sort_keys=True).encode())
     return found.hexdigest()

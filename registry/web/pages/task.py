@@ -166,20 +166,24 @@ def _standings(session: Session, item: int, shown: int) -> list[dict[str, Any]]:
 
 
 def by_version(session: Session, item: int, lineage: int) -> list[dict[str, Any]]:
-    """Pass rate at each weight version, with the Wilson 95 % interval: right within one version, not across them."""
+    """Pass rate at each weight version, with the Wilson 95 % interval: right within one version, not across them.
+
+    ``runs``: how many runs sent it. Beyond version 0, where all begin, their models may be different ones.
+    """
     rows = session.execute(
         select(
             Outcome.weight_version,
             func.count(Outcome.passed),
             func.sum(case((Outcome.passed.is_(True), 1), else_=0)),
             func.avg(Outcome.seconds),
+            func.count(Outcome.run_id.distinct()),
         )
         .where(Outcome.item_id == item, Outcome.lineage_id == lineage)
         .group_by(Outcome.weight_version)
         .order_by(Outcome.weight_version)
     )
     history = []
-    for version, trials, passes, seconds in rows:
+    for version, trials, passes, seconds, runs in rows:
         if trials:
             low, high = wilson(int(passes), int(trials))
             history.append(
@@ -190,6 +194,7 @@ def by_version(session: Session, item: int, lineage: int) -> list[dict[str, Any]
                     "low": low,
                     "high": high,
                     "seconds": seconds,
+                    "runs": runs,
                 }
             )
     return history

@@ -167,6 +167,19 @@ def test_history_has_one_row_per_weight_version(site: TestClient) -> None:
     assert [(row["weight_version"], row["passes"], row["n"]) for row in versions] == [(0, 2, 4), (1, 1, 4), (2, 1, 4)]
 
 
+def test_versions_of_several_runs_are_told_to_be_so(registry, make_task, make_report, make_record) -> None:
+    task = make_task("a")
+    registry.push([task], [make_report(task)])
+    several = "of several runs"
+    with TestClient(create_app(registry)) as client:
+        for run, version in (("one", 0), ("two", 0), ("one", 1)):
+            registry.append([make_record(task, True, version=version)], run=run)
+        assert several not in client.get("/tasks/a").text
+        registry.append([make_record(task, True, version=1)], run="two")
+        assert several in client.get("/tasks/a").text
+        assert [row["runs"] for row in client.get("/tasks/a.json").json()["versions"]] == [2, 2]
+
+
 def test_a_faulty_query_keeps_its_text_and_points_at_the_fault(site: TestClient) -> None:
     page = unescape(site.get("/tasks", params={"q": "status:lernable"}).text)
 
