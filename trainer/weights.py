@@ -27,6 +27,7 @@ from trainer.probe import Probe, Reading
 
 _REHEARSAL_SCALE = 0.05
 _REHEARSAL_VERSION = -1
+_RESUME = "`envsdk train --resume` goes on from the last checkpoint"
 LIMIT_S = 600.0
 """How long a replica may take to swap its weights, to be probed, or to close: minutes for the largest models."""
 
@@ -148,7 +149,7 @@ class WeightPublisher:
             raise EngineError(
                 f"the weights were not published, version {self.version} stays: {failures}",
                 code="sync_failed",
-                hint="publish again to the replicas that are left" if self._rotation.active else "restart the run",
+                hint="publish again to the replicas that are left" if self._rotation.active else _RESUME,
             )
         return results
 

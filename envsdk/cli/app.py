@@ -207,8 +207,9 @@ def main() -> None:
     """Run the process's own command line and end the process."""
     use_lenient_streams()
     code = run(sys.argv[1:])
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # all is said: a further one ends the process and says nothing
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # all is said: a further one ends the process and says nothing
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     with suppress(OSError):  # what an error left unwritten: it has its exit code
         flush_result()
     sys.exit(code)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -55,8 +54,8 @@ def _watch(parent_pid: int) -> None:
 
 
 def _clear_up() -> None:
-    from trainer.engines.sockets import remove_abandoned_sockets
+    from trainer.engines.sockets import folders_root, remove_abandoned_sockets
     from trainer.engines.weight_file import WEIGHTS_FOLDER, remove_abandoned
 
-    remove_abandoned_sockets(Path(tempfile.gettempdir()))
+    remove_abandoned_sockets(folders_root())
     remove_abandoned(WEIGHTS_FOLDER)

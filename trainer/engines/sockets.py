@@ -49,6 +49,12 @@ def remove_abandoned_sockets(root: Path) -> list[Path]:
     return gone
 
 
+def folders_root() -> Path:
+    """Where the trainers' folders lie; in an engine's process, whose temporary files lie in one of them, too."""
+    folder = Path(os.environ.get(FOLDER, ""))
+    return folder.parent if _NAME.match(folder.name) else Path(tempfile.gettempdir())
+
+
 def keep_temporary_files_there() -> None:
     """In an engine's process: have the files that vLLM leaves (``vllm_dist_*``) lie in the trainer's folder."""
     folder = os.environ.get(FOLDER, "")

@@ -21,8 +21,10 @@ import multiprocessing, sys, time
 
 def child(path):
     from trainer.engines.orphans import end_with_parent
+    from trainer.engines.sockets import keep_temporary_files_there
     end_with_parent()
     end_with_parent()
+    keep_temporary_files_there()
     import os, threading
     watchers = sum(thread.name == "end with parent" for thread in threading.enumerate())
     open(path, "w").write(f"{os.getpid()} {watchers}")
