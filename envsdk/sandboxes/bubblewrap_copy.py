@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fnmatch
 import os
 import posixpath
 import shutil
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from envsdk.errors import SandboxError
 from envsdk.sandboxes import trees
-from envsdk.sandboxes.context import Context
+from envsdk.sandboxes.context import Context, matching
 from envsdk.sandboxes.dockerfile import Copy
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ async def copy_in(
     """
     target = posixpath.join(workdir, copy.target)
     owner = copy.owner.partition(":")[0] if not copy.owner[:1].isdecimal() else copy.owner
-    found = [path for pattern in copy.sources if pattern not in written for path in _matching(context, pattern)]
+    found = [path for pattern in copy.sources if pattern not in written for path in matching(context.files, pattern)]
     into_folder = copy.target.endswith("/") or copy.target in {".", "./"} or len(found) + len(written) > 1
     if not found and not written:
         raise SandboxError(
@@ -61,26 +60,6 @@ async def copy_in(
 async def _place(box: BubblewrapSandbox, target: str, name: str, *, into_folder: bool) -> str:
     is_folder = into_folder or (await box.exec(["test", "-d", target], cwd="/")).exit_code == 0
     return posixpath.join(target, posixpath.basename(name)) if is_folder else target
-
-
-def _matching(context: Context, pattern: str) -> list[str]:
-    wanted = posixpath.normpath(pattern.lstrip("/"))
-    if wanted == ".":
-        return [""]
-    folders = {parent for name in context.files for parent in _parents(name)}
-    names = sorted({*context.files, *folders})
-    return [
-        name for name in names if name == wanted or (fnmatch.fnmatchcase(name, wanted) and _same_depth(name, wanted))
-    ]
-
-
-def _same_depth(name: str, pattern: str) -> bool:
-    return name.count("/") == pattern.count("/")
-
-
-def _parents(name: str) -> list[str]:
-    parts = name.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def _unpacked(path: Path) -> bytes:

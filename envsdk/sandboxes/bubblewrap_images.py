@@ -25,6 +25,7 @@ from envsdk.sandboxes import aliases
 from envsdk.sandboxes.base import Limits, SandboxSpec
 from envsdk.sandboxes.bubblewrap_copy import copy_in, copy_tree, export_tree
 from envsdk.sandboxes.bubblewrap_store import PREFIX, TreeImage
+from envsdk.sandboxes.buildkit import require_classic
 from envsdk.sandboxes.context import Context, read_context
 from envsdk.sandboxes.dockerfile import Step, assignments, command_words, copy_of, expand, parse
 from envsdk.sandboxes.here_documents import PlainDockerfile, plain
@@ -159,6 +160,7 @@ class TreeImages:
         context = await asyncio.to_thread(read_context, environment)
         dockerfile = plain(context.dockerfile)
         wanted = aliases.wanted_bases(dockerfile.text)
+        require_classic(dockerfile.text, context)
         parse(dockerfile.text)
         base = await self._found(wanted[0])
         key = hashlib.sha256(json.dumps([context.digest, base.id, _READING]).encode()).hexdigest()[:32]

@@ -6,10 +6,13 @@ environments have equal digests on every machine.
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import os
+import posixpath
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +54,24 @@ def read_context(root: Path) -> Context:
         digest.update(f"{kind}\0{name}\0{hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
     text = (root / "Dockerfile").read_text(encoding="utf-8")
     return Context(root, tuple(files), text, digest.hexdigest())
+
+
+def matching(files: Sequence[str], pattern: str) -> list[str]:
+    """What a source of COPY names among a context's files and their folders; the context itself is ``""``."""
+    wanted = posixpath.normpath(pattern.lstrip("/"))
+    if wanted == ".":
+        return [""]
+    names = sorted({*files, *(parent for name in files for parent in _parents(name))})
+    return [
+        name
+        for name in names
+        if name == wanted or (fnmatch.fnmatchcase(name, wanted) and name.count("/") == wanted.count("/"))
+    ]
+
+
+def _parents(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def _ignore_patterns(root: Path) -> list[tuple[bool, re.Pattern[str]]]:

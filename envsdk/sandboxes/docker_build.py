@@ -7,7 +7,7 @@ import re
 import tarfile
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import docker.errors
 import requests.exceptions
 import urllib3.exceptions
 
+from envsdk.sandboxes.buildkit import CONTEXT, ClassicDockerfile
 from envsdk.sandboxes.context import Context
 from envsdk.sandboxes.docker_engine import Engine
 from envsdk.sandboxes.progress import Progress
@@ -78,23 +79,35 @@ def _plain(said: object) -> str:
     return _COLOUR.sub("", str(said or "")).strip()
 
 
-def context_archive(context: Context, dockerfile: str, more: Mapping[str, bytes]) -> bytes:
-    """The build context as a tar with this Dockerfile and ``more`` files: the same bytes for the same content."""
+def context_archive(context: Context, dockerfile: ClassicDockerfile) -> bytes:
+    """The build context as a tar with this Dockerfile and its own sources: the same bytes for the same content."""
     out = io.BytesIO()
+    under = CONTEXT if dockerfile.own else ""
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name in context.files:
-            path = context.root / name
-            if name == "Dockerfile":
-                continue
-            info = tar.gettarinfo(path, arcname=name)
-            info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
-            if info.isreg():
-                with path.open("rb") as content:
-                    tar.addfile(info, content)
+            if name != "Dockerfile" or under:
+                _add(tar, context.root / name, under + name)
+        for name, source in dockerfile.own.items():
+            if source.of:
+                _add(tar, context.root / source.of, name, mode=source.mode)
             else:
-                tar.addfile(info)
-        for name, data in {"Dockerfile": dockerfile.encode(), **more}.items():
-            info = tarfile.TarInfo(name)
-            info.size, info.mode = len(data), 0o644
-            tar.addfile(info, io.BytesIO(data))
+                _add_text(tar, source.content, name, mode=source.mode)
+        _add_text(tar, dockerfile.text.encode(), "Dockerfile", mode=0o644)
     return out.getvalue()
+
+
+def _add(tar: tarfile.TarFile, path: Path, name: str, *, mode: int | None = None) -> None:
+    info = tar.gettarinfo(path, arcname=name)
+    info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
+    info.mode = info.mode if mode is None else mode
+    if info.isreg():
+        with path.open("rb") as content:
+            tar.addfile(info, content)
+    else:
+        tar.addfile(info)
+
+
+def _add_text(tar: tarfile.TarFile, content: bytes, name: str, *, mode: int) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = len(content), mode
+    tar.addfile(info, io.BytesIO(content))

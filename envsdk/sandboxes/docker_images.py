@@ -19,6 +19,7 @@ from filelock import AsyncFileLock, Timeout
 from envsdk.errors import SandboxError
 from envsdk.home import images_dir
 from envsdk.sandboxes import aliases
+from envsdk.sandboxes.buildkit import classic
 from envsdk.sandboxes.context import Context, read_context
 from envsdk.sandboxes.docker_build import NO_END, build, context_archive
 from envsdk.sandboxes.docker_engine import Engine
@@ -176,9 +177,8 @@ class DockerImages:
 
     async def _build(self, context: Context, used: Mapping[str, str], tag: str, build_s: float, log: Path) -> None:
         dockerfile = plain(context.dockerfile)  # the engine's own builder, which the API speaks to, knows none
-        archive = await asyncio.to_thread(
-            context_archive, context, aliases.rewrite(dockerfile.text, used), dockerfile.files
-        )
+        readable = classic(aliases.rewrite(dockerfile.text, used), dockerfile.files, context)
+        archive = await asyncio.to_thread(context_archive, context, readable)
         failed = await self._engine.call(
             build, self._engine, archive, tag, log=log, build_s=build_s, progress=self._progress
         )

@@ -129,6 +129,44 @@ async def test_here_documents_make_the_same_files_whoever_builds_them(
     assert seen == '$NAME "stays"\nand\nyou ran\nhello you\n$NAME\njoined-words 1234 644\n 1234 644\n'
 
 
+MODES = """
+FROM python:3.12-slim
+COPY . /srv/all/
+COPY --link --chmod=750 one.txt /srv/made/program
+COPY --chmod=0604 --chown=1234:1234 <<made.txt /srv/made/
+hello
+made.txt
+"""
+
+
+async def test_modes_of_copies_are_the_same_whoever_builds_them_and_nothing_else_is_copied(
+    provider: SandboxProvider, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text(MODES)
+    (tmp_path / "one.txt").write_text("1")
+    (tmp_path / "one.txt").chmod(0o644)
+    image = await provider.ensure_image(tmp_path, None)
+    box = await provider.acquire(SandboxSpec(image=image, user="root", workdir="/srv"))
+    seen = (await box.exec("find . -type f -printf '%m %U:%G %p\\n' | sort -k3")).stdout.decode()
+    await box.close()
+    assert seen.splitlines() == [
+        "644 0:0 ./all/Dockerfile",
+        "644 0:0 ./all/one.txt",
+        "604 1234:1234 ./made/made.txt",
+        "750 0:0 ./made/program",
+    ]
+
+
+async def test_what_only_buildkit_does_is_refused_before_anything_is_built(
+    provider: SandboxProvider, tmp_path: Path
+) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM python:3.12-slim\nRUN --mount=type=cache,target=/x touch /x/y\n")
+    with pytest.raises(SandboxError) as caught:
+        await provider.ensure_image(tmp_path, None)
+    assert caught.value.code == "needs_buildkit"
+    assert "line 2" in caught.value.message
+
+
 async def test_what_stood_in_for_the_base_is_told(provider: SandboxProvider, folder: Path) -> None:
     image = await provider.ensure_image(folder, None)
     told = provider.describe(image)  # type: ignore[attr-defined]
