@@ -1,8 +1,8 @@
 """Background jobs with leases: work that survives the worker that began it.
 
 A worker claims a job for a minute and renews the lease while it works. Where it dies the lease runs out and another
-worker takes the job up; after three attempts it is failed. Jobs are safe to run twice: what they store is
-idempotent.
+worker takes the job up; after three attempts it is failed. A lease that ends further off than any that is given was
+made before the clock ran back, and holds nothing. Jobs are safe to run twice: what they store is idempotent.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from envsdk.errors import UsageError
 from registry.db import Job
 
 LEASE_S = 60.0
+_APART_S = 60.0
+"""Clocks of two workers may differ by so much before one takes up what the other is at."""
 MAX_ATTEMPTS = 3
 ENDED = ("done", "failed", "cancelled")
 
@@ -78,10 +80,9 @@ def claim(session: Session, owner: str, *, now: float | None = None) -> JobView 
     A job whose lease ran out for the third time is failed instead.
     """
     now = time.time() if now is None else now
+    free = (Job.lease_until < now) | (Job.lease_until > now + LEASE_S + _APART_S)
     for job in session.scalars(
-        select(Job)
-        .where((Job.state == "queued") | ((Job.state == "running") & (Job.lease_until < now)))
-        .order_by(Job.id)
+        select(Job).where((Job.state == "queued") | ((Job.state == "running") & free)).order_by(Job.id)
     ):
         if job.attempts >= MAX_ATTEMPTS:
             job.state, job.ended_at = "failed", now

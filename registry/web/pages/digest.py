@@ -19,6 +19,7 @@ from envsdk.errors import UsageError
 from registry.db import Item, Package, SetItem, SetRevision, TaskSet
 from registry.local import LocalRegistry
 from registry.web.caching import IMMUTABLE
+from registry.web.pages.revision import deleted
 from registry.web.render import Moved, add_page, task_url
 
 _DIGEST = re.compile(r"[0-9a-f]{6,64}")
@@ -116,10 +117,17 @@ def _package(session: Session, digest: str) -> dict[str, Any] | None:
 
 
 def _set(session: Session, digest: str) -> dict[str, Any] | None:
-    revision = session.scalar(select(SetRevision).where(SetRevision.digest == digest).order_by(SetRevision.id).limit(1))
+    revision = session.scalar(
+        select(SetRevision)
+        .where(SetRevision.digest == digest)
+        .order_by(SetRevision.deleted_at.is_not(None), SetRevision.id)
+        .limit(1)
+    )
     if revision is None:
         return None
     name = session.scalar(select(TaskSet.name).where(TaskSet.id == revision.set_id))
+    if revision.deleted_at is not None:
+        raise deleted(str(name), revision)
     rows = session.execute(
         select(Item.task_digest, Item.verifier_digest)
         .join(SetItem, SetItem.item_id == Item.id)

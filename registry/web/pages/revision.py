@@ -63,11 +63,14 @@ def find(session: Session, name: str, number: str | None) -> SetRevision:
     if revision is None:
         raise _missing(session, name, number)
     if revision.deleted_at is not None:
-        why = revision.deleted_reason or "no reason was given"
-        raise UsageError(
-            f"{name}@{revision.number} was deleted: {why}", code="deleted_revision", hint=f"see /sets/{name}"
-        )
+        raise deleted(name, revision)
     return revision
+
+
+def deleted(name: str, revision: SetRevision) -> UsageError:
+    """What a reader of a revision that was deleted is told."""
+    why = revision.deleted_reason or "no reason was given"
+    return UsageError(f"{name}@{revision.number} was deleted: {why}", code="deleted_revision", hint=f"see /sets/{name}")
 
 
 def _missing(session: Session, name: str, number: str | None) -> Exception:
@@ -97,12 +100,13 @@ def _revision(session: Session, name: str, revision: SetRevision, *, policy: str
         "lineage": shown,
         "name": name,
         "revision": revision.number,
-        "latest": others[0]["number"] if others else revision.number,
+        "latest": max((row["number"] for row in others if not row["deleted"]), default=revision.number),
         "digest": revision.digest,
         "query": revision.query,
         "size": revision.size,
         "created_at": revision.created_at,
         "parent": parent.number if parent else None,
+        "parent_deleted": parent is not None and parent.deleted_at is not None,
         "diff": _diff(session, revision, parent, lineage) if parent else None,
         "reasons": _reasons(revision),
         "moved": _moved(session, revision, parent, lineage) if parent else [],
@@ -140,7 +144,10 @@ def _revisions(session: Session, set_id: int) -> list[dict[str, Any]]:
 def _diff(session: Session, newer: SetRevision, older: SetRevision, lineage: int) -> dict[str, Any]:
     return {
         "added": members(session, newer.id, lineage, at_most=LISTED, without=older.id),
-        "removed": members(session, older.id, lineage, at_most=LISTED, without=newer.id),
+        # What a revision held that was deleted is not told in the next one's page either.
+        "removed": []
+        if older.deleted_at is not None
+        else members(session, older.id, lineage, at_most=LISTED, without=newer.id),
         "n_added": count_without(session, newer.id, older.id),
         "n_removed": count_without(session, older.id, newer.id),
     }
