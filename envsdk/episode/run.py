@@ -58,6 +58,18 @@ async def run_episode(
     clock = EpisodeClock(task.spec.budget, on_stamp=on_stamp)
     clock.stamp("dispatched")
     under_way = Attempt(task, agent, provider, clock, grading=None if task.spec.steps else grading, keep=keep)
+    await _play(under_way, prepared)
+    return _record(
+        under_way,
+        episode_id=episode_id or uuid.uuid4().hex,
+        group_id=group_id,
+        index_in_group=index_in_group,
+        attempt=attempt,
+    )
+
+
+async def _play(under_way: Attempt, prepared: Snapshot | None) -> None:
+    """From the box to the verdict; whatever ends it, everything that was opened is closed again."""
     closing = AsyncExitStack()
     try:
         await _go(under_way, closing, prepared)
@@ -72,33 +84,6 @@ async def run_episode(
         await closing.aclose()
     except EnvsdkError as error:
         under_way.sandbox["close_error"] = error.code
-    outcome = classify(under_way.facts)
-    trace = under_way.end.trace if under_way.end else None
-    versions = [span.version for span in trace.versions] if trace else []
-    return EpisodeRecord(
-        episode_id=episode_id or uuid.uuid4().hex,
-        slug=task.slug,
-        task_digest=task.digests.task,
-        verifier_digest=task.digests.verifier,
-        family=task.spec.family,
-        level=task.spec.level,
-        group_id=group_id,
-        index_in_group=index_in_group,
-        attempt=attempt,
-        policy=agent.policy,
-        weight_version_oldest=min(versions, default=None),
-        weight_version_newest=max(versions, default=None),
-        outcome=outcome,
-        facts=under_way.facts,
-        turns=under_way.end.turns if under_way.end else (),
-        tokens=trace,
-        times=clock.times(),
-        stamps=clock.stamps,
-        evidence=under_way.evidence,
-        sandbox=under_way.sandbox,
-        service_logs=under_way.box.service_logs() if under_way.box else {},
-        started_at=clock.started_at,
-    )
 
 
 async def _go(attempt: Attempt, closing: AsyncExitStack, prepared: Snapshot | None) -> None:
@@ -110,3 +95,34 @@ async def _go(attempt: Attempt, closing: AsyncExitStack, prepared: Snapshot | No
     box = await attempt.act(attempt.task, closing)
     if attempt.is_the_models():
         await attempt.grade(attempt.task, box)
+
+
+def _record(under_way: Attempt, *, episode_id: str, group_id: str, index_in_group: int, attempt: int) -> EpisodeRecord:
+    """What an ended attempt leaves for ever."""
+    task, clock, end = under_way.task, under_way.clock, under_way.end
+    trace = end.trace if end else None
+    versions = [span.version for span in trace.versions] if trace else []
+    return EpisodeRecord(
+        episode_id=episode_id,
+        slug=task.slug,
+        task_digest=task.digests.task,
+        verifier_digest=task.digests.verifier,
+        family=task.spec.family,
+        level=task.spec.level,
+        group_id=group_id,
+        index_in_group=index_in_group,
+        attempt=attempt,
+        policy=under_way.agent.policy,
+        weight_version_oldest=min(versions, default=None),
+        weight_version_newest=max(versions, default=None),
+        outcome=classify(under_way.facts),
+        facts=under_way.facts,
+        turns=end.turns if end else (),
+        tokens=trace,
+        times=clock.times(),
+        stamps=clock.stamps,
+        evidence=under_way.evidence,
+        sandbox=under_way.sandbox,
+        service_logs=under_way.box.service_logs() if under_way.box else {},
+        started_at=clock.started_at,
+    )

@@ -21,8 +21,10 @@ from envsdk.spec.directory import TaskDirectory, open_directory
 from envsdk.spec.meaning import digest_tables, meaning
 from envsdk.spec.model import Task, TaskSpec
 from envsdk.spec.problems import Problem, from_validation, spec_error
-from envsdk.spec.rules import check_files, check_spec, check_toml, parse_toml
+from envsdk.spec.rules import check_spec
 from envsdk.spec.tables import TaskToml
+from envsdk.spec.task_files import check_files
+from envsdk.spec.task_toml import check_toml, parse_toml
 
 _SAID = 5
 """Problems of one directory that a message spells out; all of them are in the record."""
