@@ -168,6 +168,7 @@ class RunResult:
 
 async def train(config: TrainConfig, run: RunDir, *, say: Callable[[str], None] = lambda _: None) -> RunResult:
     """Run or resume the training in ``run``'s directory. Raises as `assembled` and `run_steps` do."""
+    run.update(status="running", why="")  # a resumed one said how it had ended
     try:
         async with assembled(config, run, say=say) as parts:
             try:

@@ -17,7 +17,6 @@ from tests.fakes.engine import FakeEngine, true_logprob
 from tests.fakes.episodes import FAKE_POLICY, FakeEpisodes, make_task, scored
 from trainer.activity import Activity
 from trainer.admission import Admission
-from trainer.assemble import start_parts
 from trainer.config import TrainConfig
 from trainer.dispatch import Dispatcher
 from trainer.engines.rotation import Rotation
@@ -28,6 +27,7 @@ from trainer.parts import Parts
 from trainer.pool import Pool
 from trainer.probe import Probe
 from trainer.run_dir import RunDir
+from trainer.start import start_parts
 from trainer.weights import WeightPublisher
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +16,11 @@ from envsdk.errors import EnvsdkError, UsageError
 from envsdk.files.jsonl import append_row
 from envsdk.files.scratch import scratch
 from trainer.cli.console import Lines
+from trainer.cli.evaluation_text import lost, result_of, text_of
 from trainer.evaluate import Evaluation
-from trainer.interval import RateInterval
+
+if TYPE_CHECKING:
+    from envsdk.spec.model import Task
 
 
 def evaluate(  # noqa: PLR0917 - typer reads options from the signature
@@ -42,22 +46,11 @@ def evaluate(  # noqa: PLR0917 - typer reads options from the signature
         raise UsageError("give either --set or --query", code="usage", hint="--set NAME@REV, or --query 'tag:shell'")
     if out is not None and out.exists():
         raise UsageError("the file exists", code="file_exists", hint="give another name, or remove it", where=str(out))
-    work = _evaluate(
-        task_set=task_set,
-        query=query,
-        model=model,
-        n=n,
-        limit=limit,
-        temperature=temperature,
-        seed=seed,
-        concurrency=concurrency,
-        sandbox=sandbox,
-        registry=registry,
-        out=out,
-    )
+    asked = _Asked(model, n, temperature, seed, concurrency, sandbox, out)
+    work = _evaluate(asked, task_set=task_set, query=query, limit=limit, registry=registry)
     name, found, seen = asyncio.run(work)
     nothing = EnvsdkError(
-        f"none of {len(found.records)} episodes could be scored: {_lost(found)}",
+        f"none of {len(found.records)} episodes could be scored: {lost(found)}",
         code="nothing_scored",
         hint="run one and read how it ended: envsdk run TASK --policy vllm:MODEL",
         where=name,
@@ -65,71 +58,51 @@ def evaluate(  # noqa: PLR0917 - typer reads options from the signature
     errors = [] if found.overall.rate is not None else [nothing]
     for error in errors:
         typer.echo(f"error [{error.code}] {error}", err=True)
-    finish(errors, as_json=as_json, text=_text(name, found), **_result(name, found), seen_in_training=seen)
+    finish(errors, as_json=as_json, text=text_of(name, found), **result_of(name, found), seen_in_training=seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What every task is asked: fields are the command's options of the same names."""
+
+    model: str
+    n: int
+    temperature: float
+    seed: int
+    concurrency: int
+    sandbox: str | None
+    out: Path | None
 
 
 async def _evaluate(
-    *,
-    task_set: str,
-    query: str,
-    model: str,
-    n: int,
-    limit: int,
-    temperature: float,
-    seed: int,
-    concurrency: int,
-    sandbox: str | None,
-    registry: str,
-    out: Path | None,
+    asked: _Asked, *, task_set: str, query: str, limit: int, registry: str
 ) -> tuple[str, Evaluation, int | None]:
     """Name of the set, what was measured, and how many of its tasks the model was trained on, where that is known."""
-    # Heavy, all of them: none is needed for --help.
-    from envsdk.episode.conversation import ConversationAgent
-    from envsdk.episode.run import run_episode
-    from envsdk.sandboxes import open_provider
-    from envsdk.spec.model import Task
-    from envsdk.waiting import told
+    # Heavy, all of them, here and below: none is needed for --help.
     from registry.client import open_registry
     from trainer import task_set as sets
-    from trainer.engines.policy import open_policy
-    from trainer.evaluate import evaluate as run_evaluation
-    from trainer.model_folder import seen_in_training
-    from trainer.models import require_known, resolve_model
+    from trainer.models import require_known
 
     say = Lines()
-    require_known(model)  # before anything is fetched for it
+    require_known(asked.model)  # before anything is fetched for it
     with scratch("eval") as folder, open_registry(registry or None) as client:
         name, _, pairs = sets.pin(client, query=query, revision=task_set)
         tasks = sets.fetch(client, pairs[:limit] if limit else pairs, folder)
-        say(f"{len(tasks)} tasks of {name}, {n} episodes each")
-        known = seen_in_training(resolve_model(model, progress=say))
-        seen = None if known is None else sum(task.digests.task in known for task in tasks)
-        if seen != 0:
-            say(_warning(seen, len(tasks)))
-        provider = open_provider(sandbox)
-        policy = open_policy(model, temperature=temperature, max_concurrent=concurrency)
-        done: list[EpisodeRecord] = []
+        say(f"{len(tasks)} tasks of {name}, {asked.n} episodes each")
+        seen = _seen(tasks, asked.model, say)
+        return name, await _measure(tasks, asked, say), seen
 
-        async def run(task: Task, episode_id: str, episode_seed: int) -> EpisodeRecord:
-            agent = ConversationAgent(policy, episode_seed, session_id=episode_id)
-            return await run_episode(task, agent, provider, episode_id=episode_id)
 
-        def ended(record: EpisodeRecord) -> None:
-            done.append(record)
-            if out is not None:
-                append_row(out, record.model_dump(mode="json"), fsync=False)
+def _seen(tasks: Sequence[Task], model: str, say: Lines) -> int | None:
+    """How many of the tasks the model was trained on, said where it is not none; `None` where nobody knows."""
+    from trainer.model_folder import seen_in_training
+    from trainer.models import resolve_model
 
-        def standing() -> str:
-            return f"{len(done)} of {len(tasks) * n} episodes" if done else "still starting"
-
-        say("starting the engine (on a CPU some tens of seconds)")
-        try:
-            work = run_evaluation(tasks, run, n=n, concurrency=concurrency, seed=seed, on_end=ended)
-            found = await told(work, say, standing)
-        finally:
-            await policy.close()
-            await provider.close()
-    return name, found, seen
+    known = seen_in_training(resolve_model(model, progress=say))
+    seen = None if known is None else sum(task.digests.task in known for task in tasks)
+    if seen != 0:
+        say(_warning(seen, len(tasks)))
+    return seen
 
 
 def _warning(seen: int | None, tasks: int) -> str:
@@ -138,41 +111,35 @@ def _warning(seen: int | None, tasks: int) -> str:
     return f"the model was trained on {seen} of these {tasks} tasks: their rate says nothing of tasks that it never saw"
 
 
-def _result(name: str, found: Evaluation) -> dict[str, Any]:
-    return {
-        "set": name,
-        **_rate(found.overall),
-        "coverage": found.coverage,
-        "families": {family: _rate(interval) for family, interval in found.families.items()},
-    }
+async def _measure(tasks: Sequence[Task], asked: _Asked, say: Lines) -> Evaluation:
+    """Run the episodes; engine and sandboxes are closed however that ends."""
+    from envsdk.episode.conversation import ConversationAgent
+    from envsdk.episode.run import run_episode
+    from envsdk.sandboxes import open_provider
+    from envsdk.waiting import told
+    from trainer.engines.policy import open_policy
+    from trainer.evaluate import evaluate as run_evaluation
 
+    provider = open_provider(asked.sandbox)
+    policy = open_policy(asked.model, temperature=asked.temperature, max_concurrent=asked.concurrency)
+    done: list[EpisodeRecord] = []
 
-def _rate(interval: RateInterval) -> dict[str, Any]:
-    return {
-        "pass_rate": interval.rate,
-        "low": interval.low,
-        "high": interval.high,
-        "n": interval.n,
-        "tasks": interval.clusters,
-    }
+    async def run(task: Task, episode_id: str, episode_seed: int) -> EpisodeRecord:
+        agent = ConversationAgent(policy, episode_seed, session_id=episode_id)
+        return await run_episode(task, agent, provider, episode_id=episode_id)
 
+    def ended(record: EpisodeRecord) -> None:
+        done.append(record)
+        if asked.out is not None:
+            append_row(asked.out, record.model_dump(mode="json"), fsync=False)
 
-def _text(name: str, found: Evaluation) -> str:
-    lines = [f"{name}: {_shown(found.overall)}, coverage {100 * found.coverage:.0f} %"]
-    lines += [f"  {family}: {_shown(interval)}" for family, interval in found.families.items()]
-    if lost := _lost(found):
-        lines.append(f"  not scored: {lost}")
-    return "\n".join(lines)
+    def standing() -> str:
+        return f"{len(done)} of {len(tasks) * asked.n} episodes" if done else "still starting"
 
-
-def _lost(found: Evaluation) -> str:
-    """What ended the episodes that could not be scored, the most frequent first."""
-    causes = Counter(record.outcome.cause for record in found.records if not record.outcome.graded)
-    return ", ".join(f"{count} {cause}" for cause, count in causes.most_common())
-
-
-def _shown(interval: RateInterval) -> str:
-    if interval.rate is None or interval.low is None or interval.high is None:
-        return "nothing was scored"
-    bounds = f"{100 * interval.low:.0f}-{100 * interval.high:.0f} %"
-    return f"{100 * interval.rate:.1f} % (95 % interval {bounds}, {interval.n} episodes of {interval.clusters} tasks)"
+    say("starting the engine (on a CPU some tens of seconds)")
+    try:
+        work = run_evaluation(tasks, run, n=asked.n, concurrency=asked.concurrency, seed=asked.seed, on_end=ended)
+        return await told(work, say, standing)
+    finally:
+        await policy.close()
+        await provider.close()

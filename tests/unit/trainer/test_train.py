@@ -231,6 +231,8 @@ async def test_an_interrupted_run_says_so_closes_what_it_started_and_can_be_resu
     assert Ledger(tmp_path / "r").open == {}
     more = config.model_copy(update={"steps": 20})
     assert (await trained(more, tmp_path / "r", resume=True)).steps == 20
+    facts = RunDir.open(tmp_path / "r").facts
+    assert (facts["status"], facts["why"]) == ("done", "")
 
 
 @pytest.fixture
