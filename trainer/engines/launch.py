@@ -1,8 +1,8 @@
 """Starting an engine, which takes tens of seconds and cannot be interrupted, so that it can be given up.
 
-Promised: a cancelled start ends in about a second once vLLM is imported, and leaves no process behind; an interrupt at
-the terminal reaches the trainer alone, which then ends its engines in order. Not promised: that the import of vLLM,
-some ten seconds, is cut short.
+Promised: a cancelled start ends in about a second once vLLM is imported, and leaves no process behind, nor does one
+whose trainer is killed; an interrupt at the terminal reaches the trainer alone, which then ends its engines in order.
+Not promised: that the import of vLLM, some ten seconds, is cut short.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import signal
 import threading
 from collections.abc import Callable
 from multiprocessing import resource_tracker
+from multiprocessing.process import BaseProcess
 from typing import Protocol, TypeVar
 
 from envsdk.errors import EngineError
+from trainer.engines.guard import Guard
 
 _EVERY_S = 0.2
 _CORE = "EngineCore"  # what vLLM names the process that it spawns
@@ -38,22 +40,35 @@ async def launched(load: Callable[[], Callable[[], E]]) -> E:
     """
     others = set(multiprocessing.active_children())
     given_up = threading.Event()
-    work = asyncio.ensure_future(asyncio.to_thread(_start, load, given_up))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        given_up.set()
-        while not work.done():
-            for child in multiprocessing.active_children():
-                if child not in others and child.name.startswith(_CORE):
-                    child.kill()
-            try:
-                await asyncio.wait({work}, timeout=_EVERY_S)
-            except asyncio.CancelledError:
-                continue  # asked for already; it cannot be left before its processes are gone
-        if work.exception() is None:
-            await asyncio.to_thread(work.result().shutdown)
-        raise
+    with Guard() as guard:
+        work = asyncio.ensure_future(asyncio.to_thread(_start, load, given_up))
+        try:
+            while not (await asyncio.wait({work}, timeout=_EVERY_S))[0]:
+                guard.watch(child.pid for child in _cores(others))
+            return work.result()
+        except asyncio.CancelledError:
+            given_up.set()
+            await _ended(work, others)
+            raise
+
+
+async def _ended(work: asyncio.Future[E], others: set[BaseProcess]) -> None:
+    """Until a start that was given up is over, by its failure or by the end of what it has started all the same."""
+    while not work.done():
+        for child in _cores(others):
+            child.kill()
+        try:
+            await asyncio.wait({work}, timeout=_EVERY_S)
+        except asyncio.CancelledError:
+            continue  # asked for already; it cannot be left before its processes are gone
+    if work.exception() is None:
+        await asyncio.to_thread(work.result().shutdown)
+
+
+def _cores(others: set[BaseProcess]) -> list[BaseProcess]:
+    """The engines' processes that this one has spawned since."""
+    found = multiprocessing.active_children()
+    return [child for child in found if child not in others and child.name.startswith(_CORE)]
 
 
 def _start(load: Callable[[], Callable[[], E]], given_up: threading.Event) -> E:

@@ -48,12 +48,13 @@ def _watch(parent_pid: int) -> None:
     while os.getppid() == parent_pid:
         time.sleep(_EVERY_S)
     try:
-        _clear_up()
+        clear_up()
     finally:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _clear_up() -> None:
+def clear_up() -> None:
+    """Remove what trainers that are gone have left in memory and of sockets."""
     from trainer.engines.sockets import folders_root, remove_abandoned_sockets
     from trainer.engines.weight_file import WEIGHTS_FOLDER, remove_abandoned
 
