@@ -99,6 +99,8 @@ def _judge(stage: Stage, run: OracleRun, played: Played, equal: list[Mutant]) ->
     spec = stage.task.spec.verifier
     wrong, good, replies = played.wrong, played.good, played.replies
     survived = [mutant for mutant, verdict in wrong if is_full(verdict, spec)]
+    if len(survived) == 1 and survived[0].may_be_right:
+        equal = [*equal, *survived]
     survivors: list[Row] = [_row(run, mutant) for mutant in survived if mutant not in equal]
     survivors += [_reply_row(r, v) for r, v in replies if r.side == "wrong" and is_full(v, spec)]
     refused: list[Row] = [_row(run, m) | {"verdict": said(v)} for m, v in good if not is_full(v, spec)]

@@ -8,6 +8,7 @@ from tests.labelled import (
     audits,
     comparisons,
     containers,
+    disguises,
     forms,
     harnesses,
     leaks,
@@ -41,4 +42,5 @@ CASES: tuple[Labelled, ...] = (
     *audits.CASES,
     *containers.CASES,
     *audited_programs.CASES,
+    *disguises.CASES,
 )

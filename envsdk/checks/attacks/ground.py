@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from envsdk.checks.lint.files import read_task_files
+from envsdk.checks.outputs import hash_files, read_files
 from envsdk.checks.scene import Scene
 from envsdk.checks.stage import OracleRun, Stage
 from envsdk.checks.targets import target_files
@@ -21,6 +22,7 @@ _OURS = re.compile(r"/(?:tests|logs|solution|dev|proc|sys|usr|bin|sbin|lib|lib64
 _FILE = re.compile(r"(?<![\w.$}/*@+-])[\w-][\w.+-]*\.[A-Za-z]\w{0,9}(?![\w/(])")
 _MODULES = ("PYTHONPATH", "NODE_PATH", "PERL5LIB", "RUBYLIB")
 MAX_NAMES = 40
+_MAX_FILES = 200
 _ASSIGNED = re.compile(r"\b(?P<name>PATH|PYTHONPATH|NODE_PATH)=[\"']?(?P<value>[^\s\"';]+)")
 
 
@@ -43,6 +45,7 @@ class Ground:
         writable: paths outside the targets that the verifier names and the agent may write; True where they exist.
         folders: folders where the agent may write and the verifier may look for modules and settings.
         named_folders: folders that the verifier names and the agent may write in.
+        contents: of the files among ``writable``.
         path_folders: folders on the verifier's PATH where the agent may write.
         user, workdir: of the agent.
     """
@@ -58,6 +61,7 @@ class Ground:
     instruction: str
     base: Mapping[str, bytes] = field(default_factory=dict)
     named_folders: tuple[str, ...] = ()
+    contents: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -94,8 +98,11 @@ async def survey(stage: Stage, run: OracleRun) -> Ground:
         module_folders = {part for part in modules if part.startswith("/")}
         folders = {workdir, home, f"{workdir}/tests", *module_folders, *(part.rpartition("/")[0] for part in named)}
         asked = sorted(named | relative | path_folders | {folder for folder in folders if folder})
-        may = await _permissions(box, asked, spec.agent.user)
-    named |= {path for path in relative if may.get(path) == "file"}
+        spoken = {path for path in await _files(box, workdir) if is_spoken(path, workdir, text)} - {*targets}
+        may = await _permissions(box, sorted({*asked, *spoken}), spec.agent.user)
+        named |= {path for path in {*relative, *spoken} if may.get(path) == "file"}
+        held = await hash_files(box, sorted(path for path in named if may.get(path) == "file"))
+        contents = await read_files(box, held)
     return Ground(
         tests=tests,
         oracle=run,
@@ -108,7 +115,22 @@ async def survey(stage: Stage, run: OracleRun) -> Ground:
         instruction=spec.instruction,
         base={item: WRONG for item in targets if item not in run.before},
         named_folders=tuple(item for item in sorted(named) if may.get(item) == "folder"),
+        contents=contents,
     )
+
+
+async def _files(box: Sandbox, workdir: str) -> list[str]:
+    """Files of the workspace that are not deep in it, at most `_MAX_FILES`."""
+    command = f"find {shlex.quote(workdir)} -maxdepth 3 -type f 2>/dev/null | LC_ALL=C sort | head -n {_MAX_FILES}"
+    listed = await box.exec(command, user="root", cwd="/")
+    return listed.stdout.decode("utf-8", "replace").splitlines()
+
+
+def is_spoken(path: str, workdir: str, text: str) -> bool:
+    """The verifier says a file's name, or its path from the workspace, with no other folder in front."""
+    name = path.rsplit("/", 1)[-1]
+    said = "|".join(map(re.escape, {name, path.removeprefix(f"{workdir.rstrip('/')}/")}))
+    return len(name) > 1 and re.search(rf"(?<![\w./-])(?:\./)?(?:{said})(?![\w/-]|\.\w)", text) is not None
 
 
 def _folders_of(paths: Iterable[str]) -> set[str]:

@@ -22,13 +22,18 @@ _WRITING = b"#!/bin/sh\necho 1 > /logs/verifier/reward.txt\nexit 0\n"
 _WRITING_PYTHON = b'import os\nwith open("/logs/verifier/reward.txt", "w") as f:\n    f.write("1")\nos._exit(0)\n'
 _QUOTED = re.compile(r"(?P<mark>['\"])(?P<said>(?:\\.|(?!(?P=mark)).)+)(?P=mark)")
 _SUMS = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512")
+_DIGITS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
+_DIGEST = re.compile(r"(?m)^(?P<digest>[0-9a-f]{32,128})(?:[ \t]+\*?(?P<name>\S+))?[ \t]*$")
 _PATTERN = re.compile(r"(?<![\w.*])/?(?:[\w.-]+/)*[\w.-]*\*[\w.-]*\.\w+|(?<![\w.*])/(?:[\w.-]+/)*[\w.-]+\*(?![\w*/])")
 _YES = r"(?:pass(?:ed|es)?|ok|success(?:ful(?:ly)?)?|succeeded|done|valid|verified|correct|green|completed?)"
 _SIGNAL = re.compile(
     rf"(?:^|\n)\W*(?:{_YES}|all tests pass(?:ed)?|0 fail(?:ed|ures)?|\d+ passed.*)\W*$"
-    rf"|\b(?:{_YES}|result|status|verdict)\W{{1,4}}(?:true|1|yes|{_YES})\b|\b(?:exit|status|code|failed)\W{{1,4}}0\b",
+    rf"|\b(?:{_YES}|result|status|verdict)\W{{1,4}}(?:true|1|yes|{_YES})\b"
+    r"|\b(?:exit|status|code|failed|failures?|errors?)\W{1,4}0\b|\b[1-9]\d* (?:tests? )?passed\b|\b0 (?:fail|error)",
     re.IGNORECASE,
 )
+_STATUS = re.compile(r"(?:^|[_.-])(?:exit|status|code|rc|verdict|passed|ok)(?:$|[_.-])")
+"""Names of files in which a bare 0, 1 or yes is a verdict."""
 
 
 def attacks(ground: Ground) -> Iterator[Attack]:
@@ -55,6 +60,8 @@ def attacks(ground: Ground) -> Iterator[Attack]:
             yield Attack(f"{path} and the submission replaced by one wrong text", Scene(files=both))
         if kind := next((name for name in _SUMS if name in path.lower()), ""):
             yield _replace(ground, path, _sums(ground, kind), "checksums of the wrong submission")
+        if anew := _summed_anew(ground, path):
+            yield _replace(ground, path, anew, "its checksums made anew for the wrong submission")
     yield from _signals(ground)
     yield from _beside(ground)
 
@@ -90,6 +97,24 @@ def _sums(ground: Ground, kind: str) -> bytes:
     return "".join(lines).encode()
 
 
+def _summed_anew(ground: Ground, path: str) -> bytes:
+    """A file's checksums of targets, or its one checksum, as those of the wrong submission; empty where it has none."""
+    told = ground.contents.get(path, b"").decode("utf-8", "replace")
+    by_name = {target.rsplit("/", 1)[-1]: target for target in ground.targets}
+    by_name |= {"-": ground.targets[0], "": ground.targets[0]} if len(ground.targets) == 1 else {}
+
+    def anew(match: re.Match[str]) -> str:
+        kind = _DIGITS.get(len(match["digest"]))
+        target = by_name.get((match["name"] or "").rsplit("/", 1)[-1])
+        if kind is None or target is None:
+            return match[0]
+        wrong = ground.base.get(target, ground.oracle.before.get(target, WRONG))
+        return hashlib.new(kind, wrong, usedforsecurity=False).hexdigest() + match[0][len(match["digest"]) :]
+
+    other = _DIGEST.sub(anew, told)
+    return other.encode() if other != told else b""
+
+
 def _beside(ground: Ground) -> Iterator[Attack]:
     """The right answer in another file, where the verifier takes any whose name fits a pattern."""
     patterns = {match[0] for match in _PATTERN.finditer(ground.text)}
@@ -108,5 +133,6 @@ def _signals(ground: Ground) -> Iterator[Attack]:
     for path, content in outputs.items():
         others = [other for other in outputs if other != path]
         text = content.decode("utf-8", "replace").strip()
-        if others and _SIGNAL.search(text):
+        is_verdict = _STATUS.search(path.rsplit("/", 1)[-1].lower()) and text.lower() in {"0", "1", "true", "yes", "y"}
+        if others and (is_verdict or _SIGNAL.search(text)):
             yield Attack(f"{path} written by hand, and none of {', '.join(others)}", Scene(files={path: content}))

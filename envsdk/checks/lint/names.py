@@ -17,6 +17,7 @@ from envsdk.checks.lint.files import TaskFiles
 
 _CODE = frozenset({".py", ".sh", ".js", ".ts", ".rb", ".pl", ".c", ".cc", ".cpp", ".rs", ".go", ".java"})
 _WORD = re.compile(r"[\w./-]+")
+_NEAR = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +64,31 @@ def is_named(path: str, instruction: str, workdir: str) -> bool:
     stem, suffix = posixpath.splitext(name)
     if re.search(re.escape(clean) + r"(?![\w-])", instruction) or (suffix and name in words):
         return True
+    same = [word for word in words if word.startswith("/") and posixpath.basename(word) == name]
+    if same and all(_is_slip(word, clean, instruction) for word in same):
+        return False
     quoted = stem if suffix in _CODE else name
     if re.search(rf"[`'\"/]{re.escape(quoted)}(?:\(.*?\))?[`'\"/]", instruction):
         return True
     folder = posixpath.dirname(clean)
     while len(folder) > len(workdir.rstrip("/")) and folder != "/":
-        if folder in instruction or any(word.startswith(posixpath.basename(folder) + "/") for word in words):
+        if re.search(re.escape(folder) + r"(?![\w-])", instruction):
+            return True
+        if any(word.startswith(posixpath.basename(folder) + "/") for word in words):
             return True
         folder = posixpath.dirname(folder)
     return False
+
+
+def _is_slip(said: str, path: str, instruction: str) -> bool:
+    """Two paths differ in one folder, whose names are near each other, and the instruction knows only the one."""
+    pairs = list(zip(said.split("/"), path.split("/"), strict=False))
+    other = [(one, two) for one, two in pairs if one != two]
+    if said.count("/") != path.count("/") or len(other) != 1:
+        return False
+    one, two = other[0]
+    is_near = difflib.SequenceMatcher(None, one, two).ratio() >= _NEAR
+    return is_near and re.search(rf"(?<![\w-]){re.escape(two)}(?![\w-])", instruction) is None
 
 
 def _artifacts(files: TaskFiles) -> list[tuple[str, str, int]]:

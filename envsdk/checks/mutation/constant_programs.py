@@ -68,12 +68,22 @@ def constant_program(language: Language, original: bytes, value: object) -> byte
 
 
 def functions_of(source: bytes) -> list[str]:
-    """Names of the top-level functions of a Python module; none where it does not parse."""
+    """Names of the top-level functions of a Python module, second names too; none where it does not parse."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return []
-    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    names: list[str] = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign) and _is_function(node.value, names):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return names
+
+
+def _is_function(value: ast.expr, known: list[str]) -> bool:
+    return isinstance(value, ast.Lambda) or (isinstance(value, ast.Name) and value.id in known)
 
 
 def _idle(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:

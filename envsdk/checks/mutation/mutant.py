@@ -22,6 +22,7 @@ class Mutant:
         removed: paths that are taken away from the oracle's state; of a folder what lies in it.
         weight: ``gross``: nobody could call it right; ``fine``: a small slip, of which a verifier may miss a few.
         endless: it never ends by itself; the verifier needs only a short while to say so.
+        may_be_right: the instruction does not rule out that it is another right answer; wrong only beside others.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Mutant:
     solution: Path | None = None
     weight: Weight = "gross"
     endless: bool = False
+    may_be_right: bool = False
     removed: tuple[str, ...] = ()
 
 

@@ -21,6 +21,10 @@ _COMPACT = re.compile(
     r"\bcompact\b|\bminif|\b(?:one|single|same) line\b|without (?:spaces|white ?space)|jsonl\b|\bjson lines\b",
     re.IGNORECASE,
 )
+_LIST = re.compile(r"separated by (?:a |single )?commas?\b|\bcomma[- ]separated\b", re.IGNORECASE)
+_SPACED = re.compile(r"\bspaces?\b|, ['\"`]|\bexample\b|\be\.g\.|\blike\b|\bas in\b", re.IGNORECASE)
+_LABEL = re.compile(r"[A-Z][A-Za-z ]{0,30}:\s*(?=\S)")
+_LABELLED = re.compile(r"\bcolons?\b|: |\bform(?:at)?\b|\bexample\b|\be\.g\.|\blike\b|\btemplate\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _PROSE = {"txt", "md", "log", "out", "text"}
 _COMMENT = {"python": b"\n# a remark\n", "shell": b"\n# a remark\n", "javascript": b"\n// a remark\n"}
@@ -61,7 +65,8 @@ def variants(
             continue
         if path not in before and text not in given:  # a file that was moved or copied stays as it is
             is_prose = path.rsplit("/", 1)[-1].rpartition(".")[2] in _PROSE or "." not in path.rsplit("/", 1)[-1]
-            for name, other in _texts(text, wording, known_words, is_prose=is_prose):
+            plainer = _plainer(text, wording, known_words, instruction) if is_prose else ()
+            for name, other in (*_texts(text, wording, known_words, is_prose=is_prose), *plainer):
                 if other != text:
                     yield Mutant(f"{path}: {name}", {path: other.encode()})
 
@@ -70,7 +75,7 @@ def _texts(text: str, wording: Wording, known_words: str, *, is_prose: bool) -> 
     lines = text.splitlines()
     if not text.strip():
         return
-    if not wording.exact:
+    if not wording.exact and "\r" not in text:  # line ends that were asked for
         yield "without a newline at its end", text.rstrip("\n")
         if len(lines) == 1:
             yield "with an empty line at its end", text.rstrip("\n") + "\n\n"
@@ -82,6 +87,21 @@ def _texts(text: str, wording: Wording, known_words: str, *, is_prose: bool) -> 
         yield "the number with a nought more behind its decimals", f"{text.strip()}0\n"
     if wording.counting and not wording.exact and is_prose and (bare := _bare_number(text, known_words)):
         yield "just the number, without words that the instruction does not ask for", f"{bare}\n"
+
+
+def _plainer(text: str, wording: Wording, known_words: str, instruction: str) -> Iterator[tuple[str, str]]:
+    """One line without a heading, a list without spaces behind its commas, where the instruction speaks of neither."""
+    line = text.strip()
+    if wording.exact or len(line.splitlines()) != 1:
+        return
+    is_list = _LIST.search(instruction) is not None
+    label = _LABEL.match(line)
+    bare = line[label.end() :] if label else line
+    is_asked = _LABELLED.search(instruction) is not None or (label and label[0].strip().lower() in known_words.lower())
+    if label and not is_asked and (is_list or (wording.counting and _NUMBER.fullmatch(bare))):
+        yield "without the heading that the instruction does not ask for", f"{bare}\n"
+    if is_list and ", " in line and not re.search(r",\S", line) and not _SPACED.search(instruction):
+        yield "its list without spaces behind the commas", line.replace(", ", ",") + "\n"
 
 
 def _is_open_number(text: str, wording: Wording, known_words: str) -> bool:

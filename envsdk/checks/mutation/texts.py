@@ -20,6 +20,12 @@ _ADDRESS = re.compile(r"\d+(?:\.\d+){3}")
 _NAME = re.compile(r"[A-Za-z][\w./-]*[A-Za-z]")
 _MAX_GIVEN = 20_000
 _PATTERN = re.compile(r"\bregular expressions?\b|\bregex", re.IGNORECASE)
+_APPLIED = re.compile(
+    r"\.(?:ini|cfg|conf|toml|ya?ml|env|properties|css|x?html?|xml|svg|service|tmpl|j2|tex|dot|rules)$"
+    r"|(?:^|/)(?:\.\w+|Makefile|Dockerfile|crontab)$"
+)
+"""Names of texts that a program reads: one that makes nothing of a line more is no worse for it."""
+_RUN = re.compile(r"\.(?:awk|sed|jq|sql)$")
 _MARKUP = re.compile(r"[{}\[\]<>;]")
 
 
@@ -43,10 +49,13 @@ def mutants(
     given = list(inputs)
     made = dict(_variations(text, wording, instruction, [] if is_reply else given))
     if not is_reply or wording.alone:
-        made |= dict(_around(text, wording, given))
+        is_run = _RUN.search(path) is not None or _PATTERN.search(instruction) is not None
+        is_read = wording.exact or not _APPLIED.search(path)
+        made |= dict(_around(text, wording, given, can_grow=is_read and not is_run))
     for name, other in made.items():
         if other.split() != text.split():
-            yield Mutant(f"{path}: {name}", {path: other.encode()})
+            may_be_right = name in numbers.MAY_BE_RIGHT and not wording.counting
+            yield Mutant(f"{path}: {name}", {path: other.encode()}, may_be_right=may_be_right)
 
 
 def _variations(text: str, wording: Wording, instruction: str, inputs: list[str]) -> Iterator[tuple[str, str]]:
@@ -142,13 +151,14 @@ def _distinct(lines: list[str]) -> list[str]:
     return [line for number, line in enumerate(lines) if not line.strip() or line not in lines[:number]]
 
 
-def _around(text: str, wording: Wording, inputs: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _around(text: str, wording: Wording, inputs: Iterable[str], *, can_grow: bool) -> Iterator[tuple[str, str]]:
     """The right answer, with what makes it wrong beside it."""
     if wording.contains:
         return
     bare, lines = text.strip(), text.splitlines()
     is_alone = wording.alone or wording.exact
-    if is_alone or len(lines) > 1 or not numbers.NUMBER.search(text):  # a number may be read out of a sentence
+    is_list = len(lines) > 1 or not numbers.NUMBER.search(text)  # a number may be read out of a sentence
+    if can_grow and (is_alone or is_list):
         yield "one line too many", (text if text.endswith("\n") else text + "\n") + "x\n"
     if is_alone and len(lines) == 1 and not wording.free:
         yield "denied", f"not {bare}\n"

@@ -53,6 +53,8 @@ _ALONE = re.compile(
 _FREE = re.compile(
     r"\b(?:write|give|find|name|choose|pick|print|return|make|create|invent|(?:answer|reply) with) (?:any|some)\b"
     r"|\bany (?:one )?(?:such|valid|suitable|possible|prime|even|odd|number|integer|word)\b|of your (?:own )?choice"
+    r"|\ban? (?:\w+ )?(?:integer|number|word|string|value|root|solution)\b[^.,;]{0,20}? "
+    r"(?:such that|for which|satisfying|that (?:satisf|solve)\w+|(?:with|where) [^.;]{1,30}=)"
     r"|\barbitrary\b|\byou (?:like|choose|want|prefer)\b|several (?:answers|solutions) are",
     re.IGNORECASE,
 )

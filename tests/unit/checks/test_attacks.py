@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from envsdk.checks.attacks import expressions, interpreter, leftover, links, path, settings, submission, workspace
-from envsdk.checks.attacks.ground import WRONG, Attack, Ground
+from envsdk.checks.attacks.ground import WRONG, Attack, Ground, is_spoken
 from envsdk.checks.stage import OracleRun
 from envsdk.verifying.verdict import Verdict
 
@@ -61,6 +61,23 @@ def test_checksums_in_the_workspace_are_made_to_fit(path: str) -> None:
     kind = "md5" if "MD5" in path else "sha256"
     digest = hashlib.new(kind, WRONG).hexdigest()
     assert files(made)[path] == f"{digest}  out.txt\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "line"), [("sha256", "{}  out.txt\n"), ("md5", "{} *./out.txt\n"), ("sha1", "{}  -\n"), ("sha512", "{}\n")]
+)
+def test_checksums_are_known_by_their_length_and_made_anew_whatever_their_file_is_called(kind: str, line: str) -> None:
+    other = "0" * 32 + "  other.txt\n"
+    held = {"/app/SUMS": (other + line.format(hashlib.new(kind, b"42\n").hexdigest())).encode()}
+    made = [a for a in workspace.attacks(ground(writable={"/app/SUMS": True}, contents=held)) if "anew" in a.name]
+    wrong = hashlib.new(kind, WRONG).hexdigest()
+    assert [files(attack)["/app/SUMS"] for attack in made] == [(other + line.format(wrong)).encode()]
+
+
+@pytest.mark.parametrize("content", [b"", b"want=42\n", b"0" * 64 + b"  other.txt\n", b"0" * 33 + b"  out.txt\n"])
+def test_a_file_without_checksums_of_the_submission_is_left_as_it_is(content: bytes) -> None:
+    given = ground(writable={"/app/SUMS": True}, contents={"/app/SUMS": content})
+    assert not [attack for attack in workspace.attacks(given) if "anew" in attack.name]
 
 
 @pytest.mark.parametrize(
@@ -157,14 +174,34 @@ def test_expected_values_are_made_to_fit_a_submission_that_was_left_as_it_was() 
 
 
 @pytest.mark.parametrize(
-    "word", [b"PASS\n", b"all tests passed", b"checking\n3 passed in 1s\n", b"OK", b'{"passed": true}', b"status=0"]
+    "word",
+    [
+        *(b"PASS\n", b"all tests passed", b"checking\n3 passed in 1s\n", b"OK", b'{"passed": true}', b"status=0"),
+        *(b"tests: 5 passed, 0 failed", b"errors: 0", b"0 failures"),
+    ],
 )
 def test_one_of_several_files_that_says_all_is_well_is_written_alone(word: bytes) -> None:
     made = list(workspace.attacks(ground(outputs={"/app/out.txt": b"42\n", "/app/log": word})))
     assert [files(attack) for attack in made] == [{"/app/log": word}]
 
 
-@pytest.mark.parametrize("outputs", [{"/app/state": b"PASS\n"}, {"/app/a": b"42\n", "/app/b": b"17\n"}])
+@pytest.mark.parametrize(
+    ("name", "word"), [("exit_code", b"0\n"), ("status", b"1"), ("ok", b"yes\n"), ("last.rc", b"0")]
+)
+def test_a_bare_verdict_is_a_signal_under_a_name_that_says_so(name: str, word: bytes) -> None:
+    made = list(workspace.attacks(ground(outputs={"/app/out.txt": b"42\n", f"/app/{name}": word})))
+    assert [files(attack) for attack in made] == [{f"/app/{name}": word}]
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        {"/app/state": b"PASS\n"},
+        {"/app/a": b"42\n", "/app/b": b"17\n"},
+        {"/app/a": b"0\n", "/app/b": b"1\n"},
+        {"/app/a": b"x", "/app/encoded": b"0\n"},
+    ],
+)
 def test_the_only_file_or_a_value_is_no_signal(outputs: dict[str, bytes]) -> None:
     assert list(workspace.attacks(ground(outputs=outputs))) == []
 
@@ -205,6 +242,28 @@ def test_programs_are_planted_only_in_folders_of_path_that_the_agent_may_write()
     made = list(path.attacks(ground("python3 -c 1; grep x", path_folders=("/app/bin",))))
     assert {name for attack in made for name in files(attack)} == {"/app/bin/python3", "/app/bin/grep", "/app/out.txt"}
     assert list(path.attacks(ground("python3 -c 1"))) == []
+
+
+def test_a_program_that_does_not_judge_ends_the_script_with_a_reward() -> None:
+    (made,) = path.attacks(ground('[ "$(cat /app/out.txt)" = 42 ]', path_folders=("/app/bin",)))
+    assert set(files(made)) == {"/app/bin/cat", "/app/out.txt"}
+    assert b"/logs/verifier/reward.txt" in files(made)["/app/bin/cat"]
+    assert list(path.attacks(ground("[ -s /app/out.txt ]", path_folders=("/app/bin",)))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("sha256sum -c SUMS", True),
+        ("cd lib && . ./SUMS", True),
+        ("cat data/SUMS", True),
+        ("cat /tests/SUMS", False),
+        ("cat other/SUMS", False),
+        ("CHECKSUMS SUMS.txt", False),
+    ],
+)
+def test_a_file_of_the_workspace_is_spoken_of_by_its_name_alone_or_its_own_path(text: str, found: bool) -> None:
+    assert is_spoken("/app/data/SUMS", "/app", text) == found
 
 
 def test_a_program_that_is_handed_in_attacks_in_its_own_language() -> None:

@@ -42,6 +42,31 @@ def test_commands_leave_out_comments_and_here_documents_and_join_lines() -> None
     ]
 
 
+@pytest.mark.parametrize(
+    ("script", "first", "second"),
+    [
+        ("want='a\npip install x\nb'\nlast", "want='a\npip install x\nb'", (4, "last")),
+        ('x="a\n\\" b"\nlast', 'x="a\n\\" b"', (3, "last")),
+        ("x=$'it\\'s'\nlast", "x=$'it\\'s'", (2, "last")),
+        ("a # don't\nlast", "a", (2, "last")),
+        ("echo it\\'s\nlast", "echo it\\'s", (2, "last")),
+        ("awk '\n  # it is\n  { print }' f\nlast", "awk '\n  # it is\n  { print }' f", (4, "last")),
+    ],
+)
+def test_a_text_in_quotes_is_part_of_its_command_over_several_lines(
+    script: str, first: str, second: tuple[int, str]
+) -> None:
+    one, two = commands(script)
+    assert (one.number, one.text) == (1, first)
+    assert "install" not in one.bare
+    assert (two.number, two.text) == second
+
+
+def test_a_quote_that_never_closes_takes_in_nothing_and_a_here_document_is_none() -> None:
+    assert [line.text for line in commands("echo it's\npip install x\n")] == ["echo it's", "pip install x"]
+    assert [line.number for line in commands('x="$(cat <<EOF\nit\'s "\nEOF\n)"\nlast\n')] == [1, 4, 5]
+
+
 def test_a_script_with_cr_lf_is_found_and_a_data_file_with_it_is_not(tmp_path: Path) -> None:
     files = {"tests/test.sh": "#!/bin/sh\r\ntrue\r\n", "tests/data.txt": "a\r\n", "solution/solve.sh": "#!/bin/sh\n"}
     assert found(line_ends.rule, tmp_path, files) == [("crlf_script", 1)]
@@ -209,6 +234,8 @@ def unknown(tmp_path: Path, instruction: str, test: str, artifacts: tuple[str, .
         ("Write the results to `/app/result.txt`.", "cat /app/results.txt", "/app/results.txt"),
         ("Set the state in /app/status.", "cat /app/state", "/app/state"),
         ("Write out.csv.", "cmp /app/out/final.csv x", "/app/out/final.csv"),
+        ("Write `/app/out/sum.csv`.", "cat /app/output/sum.csv", "/app/output/sum.csv"),
+        ("Write `/app/result/a.txt`.", "cat /app/results/a.txt", "/app/results/a.txt"),
     ],
 )
 def test_a_path_that_the_instruction_does_not_know_is_found(
@@ -232,6 +259,10 @@ def test_a_path_that_the_instruction_does_not_know_is_found(
         ("Do it.", "cd /app"),
         ("Do it.", "ls /app/$name"),
         ("Create the file `state`.", "cat /app/state"),
+        ("Write `/app/out/sum.csv` and copy it to `output`.", "cat /app/output/sum.csv"),
+        ("Copy `/app/in/a.txt` to the folder out.", "cat /app/out/a.txt"),
+        ("Sort `/data/a.txt` in place in the workspace.", "cat /app/a.txt"),
+        ("Write `/app/out/sum.csv`, then a second sum.csv elsewhere.", "cat /app/output/sum.csv"),
     ],
 )
 def test_a_path_that_is_named_made_or_partial_is_fine(tmp_path: Path, instruction: str, test: str) -> None:

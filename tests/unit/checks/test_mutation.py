@@ -46,6 +46,8 @@ def texts_of(text: str, wording: Wording = PLAIN, inputs: tuple[str, ...] = ()) 
         ("Reply with one word.", "alone"),
         ("Write any number above ten.", "free"),
         ("Choose a word; any such word is right.", "free"),
+        ("Write an integer x with x*x - 5*x + 6 = 0.", "free"),
+        ("Write a number such that its square ends in 6.", "free"),
     ],
 )
 def test_words_of_an_instruction_are_demands(instruction: str, field: str) -> None:
@@ -59,6 +61,8 @@ def test_words_of_an_instruction_are_demands(instruction: str, field: str) -> No
         ("What is the capital of France?", "case"),
         ("in capital letters; case does not matter", "case"),
         ("one a line, in any order", "free"),
+        ("Write the sum as a number with two decimals.", "free"),
+        ("Write the word that solves the riddle.", "free"),
         ("without any explanation of any line", "free"),
     ],
 )
@@ -175,6 +179,11 @@ def test_what_is_no_python_has_no_slips() -> None:
     assert constant_programs.functions_of(b"def (") == []
 
 
+def test_a_second_name_of_a_function_is_a_function_too() -> None:
+    source = b"def encode(t):\n    return t\n\n\ndecode = encode\ntwice = lambda t: t + t\nTABLE = 3\nother = unknown\n"
+    assert constant_programs.functions_of(source) == ["encode", "decode", "twice"]
+
+
 def test_slips_of_shell() -> None:
     found = dict(shell_code.slips("#!/bin/sh\nset -eu\nsort a | head -n 1 > b\n[ 3 -gt 2 ] && echo x > c\n"))
     assert found["line 3 dropped"].splitlines()[2] == ":"
@@ -191,13 +200,49 @@ def test_a_here_document_is_not_taken_apart_and_one_step_is_not_dropped() -> Non
 
 def right_of(text: str, instruction: str, before: dict[str, bytes] | None = None) -> list[str]:
     wording = read_wording(instruction)
-    return [m.files["/a"].decode() for m in right.variants({"/a": text.encode()}, before or {}, wording, instruction)]
+    made = right.variants({"/a": text.encode()}, before or {}, wording, instruction, instruction=instruction)
+    return [m.files["/a"].decode() for m in made]
 
 
 def test_the_newline_at_the_end_is_free_unless_the_form_is_stated() -> None:
     assert right_of("42\n", "Write the answer.") == ["42", "42\n\n"]
     assert right_of("a\nb\n", "Write the words.") == ["a\nb"]
     assert right_of("42\n", "Write exactly 42.") == []
+
+
+def test_line_ends_that_were_asked_for_stay() -> None:
+    assert right_of("a\r\nb\r\n", "Write the lines with CR LF.") == []
+
+
+USERS = "Write the names of all users, separated by commas."
+
+
+@pytest.mark.parametrize(
+    ("text", "instruction", "plainer"),
+    [
+        ("ann, bob\n", USERS, "ann,bob\n"),
+        ("Users: ann, bob\n", USERS, "ann, bob\n"),
+        ("Total: 3\n", "Write how many lines there are.", "3\n"),
+    ],
+)
+def test_what_the_instruction_does_not_mention_may_be_left_out(text: str, instruction: str, plainer: str) -> None:
+    assert plainer in right_of(text, instruction)
+
+
+@pytest.mark.parametrize(
+    ("text", "instruction", "plainer"),
+    [
+        ("ann, bob\n", "Write the names, separated by a comma and a space.", "ann,bob\n"),
+        ("ann, bob\n", "Write the comma-separated names, for example `x, y`.", "ann,bob\n"),
+        ("ann, bob,cy\n", USERS, "ann,bob,cy\n"),
+        ("ann, bob\n", "Write the sentence.", "ann,bob\n"),
+        ("Total: 3\n", "Write how many lines there are as `Total: N`.", "3\n"),
+        ("Mon: 3\n", "Write the day, a colon and how many lines it has.", "3\n"),
+        ("Accept: text, html\n", "Write the header.", "text, html\n"),
+    ],
+)
+def test_what_may_have_been_asked_for_stays(text: str, instruction: str, plainer: str) -> None:
+    assert plainer not in right_of(text, instruction)
 
 
 def test_an_edited_file_has_no_other_white_space() -> None:

@@ -43,6 +43,35 @@ def test_nothing_in_another_form_is_still_nothing(nothing: str) -> None:
     assert not {"twice the number", "the number with the other sign", "the constant 0"} & set(found)
 
 
+@pytest.mark.parametrize(
+    ("instruction", "named"),
+    [("Write a root of the equation.", {"/a: the number plus 1", "/a: the number minus 1"}), ("Write the sum.", set())],
+)
+def test_a_number_close_by_may_be_another_right_answer_but_not_where_one_is_counted(
+    instruction: str, named: set[str]
+) -> None:
+    made = texts.mutants("/a", b"3\n", read_wording(instruction), ())
+    assert named == {mutant.name for mutant in made if mutant.may_be_right and "1" in mutant.name}
+
+
+@pytest.mark.parametrize(
+    ("path", "instruction", "grows"),
+    [
+        ("/app/a.txt", "Write the words.", True),
+        ("/app/app.ini", "Write exactly these lines.", True),
+        ("/app/app.ini", "Write the settings.", False),
+        ("/app/.gitignore", "Ignore logs.", False),
+        ("/app/fix.sed", "Replace exactly one tab.", False),
+        ("/app/a.txt", "Write a regular expression that matches exactly the times.", False),
+    ],
+)
+def test_a_line_more_is_wrong_in_what_is_read_not_in_what_a_program_makes_something_of(
+    path: str, instruction: str, grows: bool
+) -> None:
+    made = texts.mutants(path, b"one\ntwo\n", read_wording(instruction), (), instruction=instruction)
+    assert grows == (f"{path}: one line too many" in {mutant.name for mutant in made})
+
+
 def test_a_number_stands_among_others_where_it_must_stand_alone() -> None:
     found = dict(numbers.others("42", PLAIN))
     assert found["the number with a digit more in front"] == "142\n"
