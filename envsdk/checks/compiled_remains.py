@@ -1,6 +1,7 @@
 """What Python left of a program that is no longer there: ``__pycache__/NAME.cpython-311.pyc`` of a file to be written.
 
-Beside a stub of that name the remains count where they were not made from it: their head tells the source's size.
+Beside a source of that name, a stub or another program's module, the remains count where they were not made from it:
+their head tells the source's size.
 """
 
 from __future__ import annotations
@@ -34,7 +35,19 @@ async def compiled_remains(stage: Stage, targets: Iterable[str], before: Mapping
     async with stage.box(Scene()) as box:
         listed = await box.exec(command, user=stage.task.spec.agent.user, cwd="/", timeout_s=60.0)
         found = await read_files(box, listed.stdout.decode("utf-8", "surrogateescape").splitlines())
-    return [path for path, data in found.items() if _is_of_another(data, before.get(wanted.get(_stem(path), "")))]
+        beside = await read_files(box, [_source(path) for path in found])
+    return [
+        path
+        for path, data in found.items()
+        if _is_of_another(data, beside.get(_source(path), before.get(wanted.get(_stem(path), ""))))
+    ]
+
+
+def _source(path: str) -> str:
+    """Where the source of a compiled form lies, if it is still there."""
+    folder = posixpath.dirname(path)
+    folder = posixpath.dirname(folder) if posixpath.basename(folder) == "__pycache__" else folder
+    return posixpath.join(folder, f"{_stem(path)}.py")
 
 
 def _stem(path: str) -> str:

@@ -24,11 +24,11 @@ _LANGUAGES = (
     "ctest",
 )
 _OTHERS = re.compile(
-    r"(?<![\w-])(?:sh|bash|awk|gawk|mawk|sed|bc|dc|env|xargs|cat|head|tail|tr|cut|sort|uniq|wc|comm|paste|od|xxd|base64|stat"
-    r"|find|ls|date|timeout|runuser|su|cksum|sha1sum|sha512sum|b2sum|readlink|realpath|basename|seq|tee|mktemp|"
-    r"git|psql|mysql|wget|gcc|cc|rustc|php|lua|Rscript|tox|mypy|ruff|bats|file|xmllint|mkdir|rm|cp|mv|chmod|tou"
-    r"ch|id|sleep)(?![\w-])"
+    r"(?<![\w-])(?:sh|bash|[gm]?awk|sed|bc|dc|xargs|cat|head|tail|tr|cut|sort|uniq|wc|comm|paste|od|xxd|base64|stat|find|ls"
+    r"|date|timeout|runuser|su|cksum|sha1sum|sha512sum|b2sum|readlink|realpath|basename|seq|tee|git|psql|mysql|wget|gcc|cc"
+    r"|rustc|php|lua|Rscript|tox|mypy|ruff|bats|file|xmllint)(?![\w-])"
 )
+"""What a verdict is made with; not what clears up, which often stands before a script sets a PATH of its own."""
 _COMPARERS = ("jq", "grep", "egrep", "fgrep", "cmp", "diff", "test", "sha256sum", "md5sum", "sqlite3", "curl")
 PAYLOADS = {
     "exit 0": "exit 0",

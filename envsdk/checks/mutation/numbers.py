@@ -10,10 +10,8 @@ from decimal import Decimal
 
 from envsdk.checks.mutation.wording import Wording
 
-MAY_BE_RIGHT = frozenset(
-    {"the number plus 1", "the number minus 1", "twice the number", "the number with the other sign"}
-)
-"""Of an equation another root, of several numbers with a property another one: close by, and nothing else passes."""
+MAY_BE_RIGHT = frozenset({"the number plus 1", "the number minus 1", "twice the number"})
+"""Of several numbers with a property another one: close by, where nothing else passes."""
 NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _MANY = 1000
 _LARGE = 10**9

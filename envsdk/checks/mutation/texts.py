@@ -25,6 +25,11 @@ _APPLIED = re.compile(
     r"|(?:^|/)(?:\.\w+|Makefile|Dockerfile|crontab)$"
 )
 """Names of texts that a program reads: one that makes nothing of a line more is no worse for it."""
+_WHOLE = re.compile(
+    r"\bnothing (?:else|more)\b|\bno other\b|\bverbatim\b|\bbytes?\b"
+    r"|\bexactly (?:these|this|the (?:following|lines?))\b",
+    re.IGNORECASE,
+)
 _RUN = re.compile(r"\.(?:awk|sed|jq|sql)$")
 _MARKUP = re.compile(r"[{}\[\]<>;]")
 
@@ -50,7 +55,7 @@ def mutants(
     made = dict(_variations(text, wording, instruction, [] if is_reply else given))
     if not is_reply or wording.alone:
         is_run = _RUN.search(path) is not None or _PATTERN.search(instruction) is not None
-        is_read = wording.exact or not _APPLIED.search(path)
+        is_read = not _APPLIED.search(path) or _WHOLE.search(instruction) is not None
         made |= dict(_around(text, wording, given, can_grow=is_read and not is_run))
     for name, other in made.items():
         if other.split() != text.split():
@@ -160,7 +165,7 @@ def _around(text: str, wording: Wording, inputs: Iterable[str], *, can_grow: boo
     is_list = len(lines) > 1 or not numbers.NUMBER.search(text)  # a number may be read out of a sentence
     if can_grow and (is_alone or is_list):
         yield "one line too many", (text if text.endswith("\n") else text + "\n") + "x\n"
-    if is_alone and len(lines) == 1 and not wording.free:
+    if is_alone and can_grow and len(lines) == 1 and not wording.free:
         yield "denied", f"not {bare}\n"
     if len(lines) == 1 and (_ADDRESS.fullmatch(bare) or _NAME.fullmatch(bare)) and not wording.free:
         yield "a sign more behind it", f"{bare}{'7' if bare[-1].isdigit() else 's'}\n"

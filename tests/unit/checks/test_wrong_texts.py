@@ -60,6 +60,7 @@ def test_a_number_close_by_may_be_another_right_answer_but_not_where_one_is_coun
         ("/app/a.txt", "Write the words.", True),
         ("/app/app.ini", "Write exactly these lines.", True),
         ("/app/app.ini", "Write the settings.", False),
+        ("/app/index.html", "Write a page with exactly one heading.", False),
         ("/app/.gitignore", "Ignore logs.", False),
         ("/app/fix.sed", "Replace exactly one tab.", False),
         ("/app/a.txt", "Write a regular expression that matches exactly the times.", False),
