@@ -33,8 +33,8 @@ from envsdk.spec.model import Task
 from envsdk.verifying.verdict import Verdict
 
 T = TypeVar("T")
-_OWN_FAULTS = frozenset({"build_failed", "dockerfile_invalid"})
-"""Codes of a build that failed by the task's own Dockerfile, and would anywhere."""
+_OWN_FAULTS = frozenset({"build_failed", "dockerfile_invalid", "needs_buildkit"})
+"""Codes of a build that failed by the task's own Dockerfile, and would on every back end."""
 
 
 class CheckSession:

@@ -238,7 +238,7 @@ s.open_provider = lambda name=None: Imageless()
 """
 
 
-@pytest.mark.parametrize("code", ["build_failed", "dockerfile_invalid"])
+@pytest.mark.parametrize("code", ["build_failed", "dockerfile_invalid", "needs_buildkit"])
 def test_a_dockerfile_that_does_not_build_fails_once_a_task_and_the_summary_says_why_once(
     project: pytest.Pytester, code: str
 ) -> None:
