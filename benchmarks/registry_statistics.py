@@ -22,7 +22,7 @@ from registry.saturation.posterior import regions
 from registry.saturation.screening import AT_MOST, CERTAIN
 from registry.saturation.states import Track, step
 
-SEEDS = 10
+SEEDS = 20
 LESS = 0.01
 """Screening is no less accurate where the whole 95 % interval of the difference lies above the negative of this."""
 

@@ -5,8 +5,8 @@ knows of the other policies is their first 16 outcomes in the seed's order. Both
 order, begin from the same prior, and are right where the class that their posterior calls likeliest is that of the
 cell's whole recorded rate.
 
-Nothing of the rule was chosen on the half that is reported: its horizon and its least price come from simulation, and
-its form was tried on the other half.
+Nothing of the rule was chosen on the half that is reported: its horizon is the fixed number, its least price comes from
+simulation, and its form and the weight of its priors were tried on the other half.
 """
 
 from __future__ import annotations

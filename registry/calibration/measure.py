@@ -1,7 +1,7 @@
 """Measure tasks with real episodes: four of each, then four at a time where they are worth most.
 
 After a first look at every task the looks go on in rounds: `saturation.lookahead` says which tasks are worth another,
-so that all of them together take no more than 16 a task, half of a fixed 32, and none more than 48.
+so that all of them together take no more than 16 a task, half of a fixed 32, and none more than 32.
 
 Every look is appended to the registry before the next round, and what ended of a look that is cancelled, too: running
 the same again goes on from there. Episodes that were not graded enter nothing; a task that gets no grade in two looks

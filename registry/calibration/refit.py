@@ -2,7 +2,7 @@
 
 For each lineage the Rasch model is fitted on the *other* lineages, so that no outcome counts twice: once in the
 prior and once as evidence. The lineage's ability then comes from its own outcomes with difficulties held, and its
-prior on a task is Beta(m pi, m (1 - pi)), m being at most 4. Fewer than three other lineages, or a task that none of
+prior on a task is Beta(m pi, m (1 - pi)), m being at most 2. Fewer than three other lineages, or a task that none of
 them tried: the empirical prior stays.
 """
 
@@ -24,13 +24,14 @@ from registry.derive.events import PriorEvent
 from registry.derive.fold import fold
 from registry.saturation.posterior import Beta, rasch_prior
 
-MOST_EPISODES = 4.0
+MOST_EPISODES = 2.0
 """A prior is worth at most so many episodes, however precise the fit calls itself.
 
-Fits of public benchmarks gave m of 0.46, 1.37 and 3.97, so that none is touched. A panel without over-dispersion
-(made-up data, policies that are copies of each other) gives hundreds, and a task's own outcomes could then say nothing
-in a screening of 32; the errors of theta and b, which Beta(m pi, m (1 - pi)) leaves out, are not that small. Four is
-one look of a screening.
+Fits of public benchmarks gave m of 0.46, 1.37 and 3.97. A panel without over-dispersion (made-up data, policies that
+are copies of each other) gives hundreds, and a task's own outcomes could then say nothing in a screening of 32; the
+errors of theta and b, which Beta(m pi, m (1 - pi)) leaves out, are not that small. With 4 a screening stopped after the
+first look where it should not: right 0.978 of the time where it said 0.988, on the half of the recorded datasets that
+rules are tried on; with 2 it is 0.983 and 0.984.
 """
 _LEAST = 1e-3
 """Parameters of a prior are at least this: with pi at 0 or 1 a Beta would have none."""

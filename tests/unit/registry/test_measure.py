@@ -12,6 +12,7 @@ from envsdk.episode.agents import AnswerAgent
 from envsdk.episode.record import PolicyId
 from registry.calibration.campaign import Campaign
 from registry.calibration.measure import candidates, measure
+from registry.saturation.lookahead import HORIZON
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_what_clear_tasks_save_goes_to_those_near_a_border_and_never_more_than_h
     spent = {m.slug: m.n for m in campaign.measured}
     clear = [n for slug, n in spent.items() if slug.startswith("clear")]
     assert min(spent["near"], spent["near-too"]) > max(clear)
-    assert max(spent.values()) <= 48
+    assert max(spent.values()) <= HORIZON
     assert campaign.episodes == sum(spent.values()) <= campaign.fixed / 2
 
 
