@@ -41,6 +41,7 @@ def run_apart(arguments: Sequence[str]) -> None:
             wait_unless_given_up(lambda: process.poll() is not None)
         except BaseException:  # an interrupt above all
             process.kill()
+            process.wait()  # here: after an interrupt the context would wait for a quarter of a second only
             raise
         told = process.stdout.read() if process.stdout else ""
     if process.returncode == 0:

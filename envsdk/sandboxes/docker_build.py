@@ -88,18 +88,15 @@ def context_archive(context: Context, dockerfile: ClassicDockerfile) -> bytes:
             if name != "Dockerfile" or under:
                 _add(tar, context.root / name, under + name)
         for name, source in dockerfile.own.items():
-            if source.of:
-                _add(tar, context.root / source.of, name, mode=source.mode)
-            else:
-                _add_text(tar, source.content, name, mode=source.mode)
-        _add_text(tar, dockerfile.text.encode(), "Dockerfile", mode=0o644)
+            content = (context.root / source.of).read_bytes() if source.of else source.content
+            _add_file(tar, content, name, mode=source.mode)
+        _add_file(tar, dockerfile.text.encode(), "Dockerfile", mode=0o644)
     return out.getvalue()
 
 
-def _add(tar: tarfile.TarFile, path: Path, name: str, *, mode: int | None = None) -> None:
+def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
     info = tar.gettarinfo(path, arcname=name)
     info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
-    info.mode = info.mode if mode is None else mode
     if info.isreg():
         with path.open("rb") as content:
             tar.addfile(info, content)
@@ -107,7 +104,7 @@ def _add(tar: tarfile.TarFile, path: Path, name: str, *, mode: int | None = None
         tar.addfile(info)
 
 
-def _add_text(tar: tarfile.TarFile, content: bytes, name: str, *, mode: int) -> None:
+def _add_file(tar: tarfile.TarFile, content: bytes, name: str, *, mode: int) -> None:
     info = tarfile.TarInfo(name)
     info.size, info.mode = len(content), mode
     tar.addfile(info, io.BytesIO(content))

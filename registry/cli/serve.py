@@ -51,7 +51,7 @@ def follow():
     signal.alarm(30)
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=follow, daemon=True).start()
-from envsdk.cli.app import main
+from envsdk.cli.entry import main
 main()
 """
 

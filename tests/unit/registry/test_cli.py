@@ -349,8 +349,8 @@ def test_a_port_in_use_is_named(run, url):
 
 
 def test_serve_answers_and_ends_cleanly_with_its_worker(url, filled):
-    program = [sys.executable, "-c", "from envsdk.cli.app import main; main()"]
-    with subprocess.Popen([*program, "registry", "serve", "--port", "0"], stderr=subprocess.PIPE, text=True) as process:
+    program = [sys.executable, "-m", "envsdk", "registry", "serve", "--port", "0"]
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as process:
         address = process.stderr.readline().strip()
         assert address.startswith("http://127.0.0.1:")
         deadline = time.monotonic() + 30
@@ -363,7 +363,7 @@ def test_serve_answers_and_ends_cleanly_with_its_worker(url, filled):
                 assert time.monotonic() < deadline
                 time.sleep(0.1)
         process.terminate()
-        assert process.wait(timeout=60) in {0, -15, 130}
+        assert process.wait(timeout=120) == 130
     assert body["total"] == 1
 
 

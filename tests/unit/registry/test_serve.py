@@ -39,10 +39,9 @@ def url(tmp_path: Path) -> Iterator[str]:
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_no_worker_outlives_its_site(url: str, how: signal.Signals) -> None:
-    program = [sys.executable, "-c", "from envsdk.cli.app import main; main()", "registry", "serve", "--port", "0"]
+    program = [sys.executable, "-c", "from envsdk.cli.entry import main; main()", "registry", "serve", "--port", "0"]
     # As a shell starts a background job: with interrupts ignored, which is inherited.
     ignoring = [sys.executable, "-c", _IGNORING] if how is signal.SIGTERM else []
     with subprocess.Popen([*ignoring, *program, "--registry", url], stderr=subprocess.PIPE, text=True) as site:

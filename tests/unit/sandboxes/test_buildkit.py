@@ -51,6 +51,12 @@ def test_a_mode_is_given_to_a_copy_of_the_file_that_only_this_line_reads(folder:
     assert files["context/dir/b.txt"][1] == b"b"
 
 
+def test_the_mode_of_one_copy_is_not_that_of_a_hard_link_to_the_same_file(folder: Path) -> None:
+    (folder / "also.sh").hardlink_to(folder / "run.sh")
+    _, files = packed(folder, "COPY --chmod=755 run.sh /bin/")
+    assert files[".envsdk/2/run.sh"] == (0o755, b"run")
+
+
 def test_patterns_and_files_in_folders_keep_their_names(folder: Path) -> None:
     lines, files = packed(folder, 'COPY --chmod=0600 ["*.txt", "dir/b.txt", "/x/"]')
     assert lines == ['COPY [".envsdk/2/*.txt", ".envsdk/2/dir/b.txt", "/x/"]']
