@@ -142,9 +142,9 @@ made.txt
 async def test_modes_of_copies_are_the_same_whoever_builds_them_and_nothing_else_is_copied(
     provider: SandboxProvider, tmp_path: Path
 ) -> None:
-    (tmp_path / "Dockerfile").write_text(MODES)
-    (tmp_path / "one.txt").write_text("1")
-    (tmp_path / "one.txt").chmod(0o644)
+    for name, text in (("Dockerfile", MODES), ("one.txt", "1")):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o644)
     image = await provider.ensure_image(tmp_path, None)
     box = await provider.acquire(SandboxSpec(image=image, user="root", workdir="/srv"))
     seen = (await box.exec("find . -type f -printf '%m %U:%G %p\\n' | sort -k3")).stdout.decode()

@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 
 from trainer.engines import orphans
+from trainer.engines.sockets import FOLDER
 from trainer.engines.weight_file import WEIGHTS_FOLDER
 
 PARENT = """
@@ -62,10 +63,11 @@ def running(pid: int) -> bool:
 def test_a_killed_parent_takes_its_child_along_and_one_watcher_is_enough(tmp_path: Path) -> None:
     script, note = tmp_path / "parent.py", tmp_path / "child"
     script.write_text(PARENT)
+    others = {name: value for name, value in os.environ.items() if name != FOLDER}  # an engine of this process set it
     parent = subprocess.Popen(
         [sys.executable, str(script), str(note)],
         cwd=Path(__file__).parents[4],
-        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": "."},
+        env=others | {"TMPDIR": str(tmp_path), "PYTHONPATH": "."},
     )
     weights = WEIGHTS_FOLDER / f"envsdk-weights-{parent.pid}-x.safetensors"
     try:
