@@ -343,8 +343,11 @@ async def test_episode_ids_are_kept_and_otherwise_fresh(tmp_path: Path) -> None:
 
 
 async def test_a_second_cancel_during_clean_up_is_raised(tmp_path: Path) -> None:
+    closing = asyncio.Event()
+
     class Slow(FakeSandbox):
         async def close(self) -> None:
+            closing.set()
             await asyncio.sleep(0.2)
             await super().close()
 
@@ -359,7 +362,7 @@ async def test_a_second_cancel_during_clean_up_is_raised(tmp_path: Path) -> None
     running = asyncio.create_task(run_episode(script_task(tmp_path), ScriptAgent(b"#!/bin/sh\nsleep 9\n"), provider))
     await begun.wait()
     running.cancel()
-    await asyncio.sleep(0.05)
+    await closing.wait()
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running

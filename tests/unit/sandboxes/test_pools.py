@@ -1,82 +1,16 @@
 """Warm pools over fake sandboxes and a clock the test turns."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
 
 from envsdk.errors import SandboxError
 from envsdk.sandboxes import pools
 from envsdk.sandboxes.base import Limits, SandboxSpec
-from envsdk.sandboxes.pools import WarmPools, pool_key
+from envsdk.sandboxes.pools import pool_key
+from tests.fakes.pools import SPEC, Clock, Starter, make, settle
 
-SPEC = SandboxSpec(image="a")
-
-
-@pytest.fixture(autouse=True)
-def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "REFILL_PAUSE_S", 0.0)
-
-
-@dataclass(eq=False)
-class Box:
-    is_healthy: bool = True
-    is_closed: bool = False
-    is_linked: bool = True
-    times_asked: int = 0
-    gate: asyncio.Event | None = None
-
-    async def responds(self) -> bool:
-        self.times_asked += 1
-        if self.gate is not None:
-            await self.gate.wait()
-        return self.is_healthy
-
-    async def close(self) -> None:
-        self.is_closed = True
-
-
-@dataclass
-class Starter:
-    """Starts boxes, at once or when `gate` opens; fails while `error` is set."""
-
-    made: list[Box] = field(default_factory=list)
-    gate: asyncio.Event | None = None
-    error: Exception | None = None
-    now: int = 0
-    most: int = 0
-
-    async def __call__(self, spec: SandboxSpec, timeout_s: float) -> Box:
-        self.now += 1
-        self.most = max(self.most, self.now)
-        try:
-            if self.gate is not None:
-                await self.gate.wait()
-            if self.error is not None:
-                raise self.error
-            box = Box()
-            self.made.append(box)
-            return box
-        finally:
-            self.now -= 1
-
-
-@dataclass
-class Clock:
-    time_s: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.time_s
-
-
-def make(starter: Starter, clock: Clock, *, idle_budget: int = 10, starts_at_once: int = 4) -> WarmPools[Box]:
-    return WarmPools(starter, idle_budget=idle_budget, starts_at_once=starts_at_once, clock=clock)
-
-
-async def settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
+pytestmark = pytest.mark.usefixtures("no_pause")
 
 
 def test_equal_specs_share_a_pool_and_any_difference_parts_them() -> None:
@@ -278,112 +212,6 @@ async def test_a_prewarm_cancelled_before_it_began_is_not_counted_for_ever() -> 
     await asyncio.gather(warming, return_exceptions=True)
     assert await pools_.prewarm(SandboxSpec(image="b"), 4) == 4
     await pools_.close()
-
-
-@dataclass
-class ByHand(Starter):
-    """Starts end one by one, the first begun first, each when told to."""
-
-    running: list[tuple[SandboxSpec, asyncio.Future[None]]] = field(default_factory=list)
-
-    async def __call__(self, spec: SandboxSpec, timeout_s: float) -> Box:
-        gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.running.append((spec, gate))
-        await gate
-        self.made.append(Box())
-        return self.made[-1]
-
-    async def end_first_and_stop_where(self, reached: Callable[[], bool]) -> None:
-        self.running.pop(0)[1].set_result(None)
-        for _ in range(20):
-            if reached():
-                return
-            await asyncio.sleep(0)
-        raise AssertionError("never reached")
-
-    async def end_first(self) -> Box:
-        self.running.pop(0)[1].set_result(None)
-        await settle()
-        return self.made[-1]
-
-
-async def taking(warm: WarmPools[Box], n: int, spec: SandboxSpec = SPEC) -> list[asyncio.Task[Box]]:
-    """So many takers, waiting in this order."""
-    tasks = [asyncio.create_task(warm.take(spec, 5.0)) for _ in range(n)]
-    await settle()
-    return tasks
-
-
-async def end(warm: WarmPools[Box], *tasks: asyncio.Task) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-    await warm.close()
-
-
-async def test_a_box_that_comes_to_stand_ready_goes_to_the_taker_that_waits_longest_for_a_start() -> None:
-    starter = ByHand()
-    warm = make(starter, Clock(), starts_at_once=4)
-    warming = asyncio.create_task(warm.prewarm(SPEC, 8))
-    await settle()
-    starts_itself, first, second = await taking(warm, 3)
-    box = await starter.end_first()
-    assert first.done()
-    assert first.result() is box
-    assert not starts_itself.done()
-    assert not second.done()
-    assert (warm.stats().warm_takes, warm.stats().idle) == (1, 0)
-    await end(warm, warming, starts_itself, second)
-
-
-async def test_a_box_is_handed_to_no_taker_of_another_spec() -> None:
-    starter = ByHand()
-    warm = make(starter, Clock(), starts_at_once=4)
-    warming = asyncio.create_task(warm.prewarm(SPEC, 3))
-    await settle()
-    takers = await taking(warm, 3, SandboxSpec(image="b"))
-    await starter.end_first()
-    assert not any(taker.done() for taker in takers)
-    assert warm.stats().idle == 1
-    await end(warm, warming, *takers)
-
-
-async def test_a_taker_waits_for_no_crowd_of_starts_ahead_of_need() -> None:
-    starter = ByHand()
-    warm = make(starter, Clock(), idle_budget=40, starts_at_once=8)
-    warming = asyncio.create_task(warm.prewarm(SPEC, 40))
-    await settle()
-    other = SandboxSpec(image="b")
-    (taker,) = await taking(warm, 1, other)
-    assert [spec for spec, _ in starter.running] == [SPEC] * 6 + [other]
-    await end(warm, warming, taker)
-
-
-async def test_a_box_handed_to_a_taker_that_goes_at_that_moment_is_the_next_ones() -> None:
-    starter = ByHand()
-    warm = make(starter, Clock(), starts_at_once=4)
-    warming = asyncio.create_task(warm.prewarm(SPEC, 3))
-    await settle()
-    starts_itself, gets_the_box, gets_the_turn, waits_on = await taking(warm, 4)
-    await starter.end_first_and_stop_where(lambda: any(place.done() for place in warm._pool(SPEC).takers))
-    gets_the_box.cancel()  # before it has woken
-    await settle()
-    assert gets_the_box.cancelled()
-    assert waits_on.result() is starter.made[0]
-    await end(warm, warming, starts_itself, gets_the_turn)
-
-
-async def test_a_turn_given_to_a_taker_that_goes_at_that_moment_is_the_next_ones() -> None:
-    starter = ByHand()
-    warm = make(starter, Clock(), starts_at_once=1)
-    running, first, second = await taking(warm, 3)
-    await starter.end_first_and_stop_where(lambda: any(place.done() for place in warm._pool(SPEC).takers))
-    first.cancel()
-    await settle()
-    assert first.cancelled()
-    assert len(starter.running) == 1
-    assert await starter.end_first() is second.result()
-    await end(warm, running)
 
 
 async def test_demand_alone_fills_a_pool() -> None:
