@@ -14,6 +14,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,13 +148,14 @@ class WeightReader:
 
 
 def remove_abandoned(folder: Path) -> list[Path]:
-    """Remove weight files whose writer is gone (it was killed); returns what was removed."""
+    """Remove weight files whose writer is gone (it was killed), as far as they are ours; returns what was removed."""
     removed = []
     for path in folder.glob("envsdk-weights-*.safetensors"):
         match = _NAME.match(path.name)
         if match and not alive(int(match[1])):
-            path.unlink(missing_ok=True)
-            removed.append(path)
+            with suppress(PermissionError):  # another user's, in a folder that all share
+                path.unlink(missing_ok=True)
+                removed.append(path)
     return removed
 
 

@@ -108,3 +108,12 @@ def test_a_killed_writers_file_is_removed_and_a_living_ones_is_not(laid_out: Wei
     abandoned.touch()
     assert remove_abandoned(tmp_path) == [abandoned]
     assert laid_out.path.exists()
+
+
+def test_another_users_file_stays_and_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, *, missing_ok: bool = False) -> None:
+        raise PermissionError(path)
+
+    (tmp_path / f"envsdk-weights-{1 << 22}-x1.safetensors").touch()  # Linux gives no process so high a number
+    monkeypatch.setattr(Path, "unlink", refused)
+    assert remove_abandoned(tmp_path) == []
