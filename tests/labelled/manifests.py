@@ -5,6 +5,12 @@ from __future__ import annotations
 from tests.labelled.mini import REWARD, Labelled
 from tests.labelled.statuses import CHECK_SUM, FRESH, NUMBERS, RUN, SOLVE_SUM, SUM
 
+_TABLE = """python3 -I - <<'EOF'
+import os
+with open(os.path.join("/app", "table" + ".csv"), "rb") as table:
+    assert table.read(999).split() == [b"1", b"a", b"2", b"b"]
+EOF"""
+
 
 def _sum(
     case_id: str, test: str, *caught_by: str, why: str, lines: str = "", instruction: str = SUM, **files: str
@@ -53,6 +59,16 @@ EOF{REWARD}"""
 
 
 CASES = (
+    Labelled(
+        "manifest-suffix-put-together",
+        "Write the rows of `/app/in.txt` with the two columns swapped to `/app/table.tsv`, columns separated by one tab.",
+        "awk '{ print $2 \"\\t\" $1 }' /app/in.txt > /app/table.csv",
+        FRESH + _TABLE + REWARD,
+        "/app/table.csv",
+        ("static",),
+        "reads table.csv, a name that the script puts together, where the instruction says table.tsv",
+        "RUN printf '%s\\n' 'a 1' 'b 2' > /app/in.txt",
+    ),
     _sum(
         "manifest-crlf-helper",
         f"/tests/verify{REWARD}",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from envsdk.checks.lint.fault import Fault
 from envsdk.checks.lint.files import TaskFiles
+from envsdk.spec.model import TaskSpec
 
 _CODE = frozenset({".py", ".sh", ".js", ".ts", ".rb", ".pl", ".c", ".cc", ".cpp", ".rs", ".go", ".java"})
 _WORD = re.compile(r"[\w./-]+")
@@ -45,7 +46,7 @@ def unknown_paths(files: TaskFiles) -> Iterator[UnknownPath]:
     # A Python verifier's file is its author's module, whose paths need not be the verifier's.
     read = _read_paths(files, workdir) if spec.verifier.kind == "script" else ()
     text = "\n".join(files.under("tests").values())
-    judged = [row for row in _artifacts(files) if posixpath.basename(row[0].rstrip("/")) in text]
+    judged = [row for row in _artifacts(files) if _is_judged(row[0], text, spec)]
     for path, file, line in [*judged, *read]:
         if path in seen or path.rstrip("/") == workdir.rstrip("/") or is_named(path, spec.instruction, workdir):
             continue
@@ -89,6 +90,15 @@ def _is_slip(said: str, path: str, instruction: str) -> bool:
     one, two = other[0]
     is_near = difflib.SequenceMatcher(None, one, two).ratio() >= _NEAR
     return is_near and re.search(rf"(?<![\w-]){re.escape(two)}(?![\w-])", instruction) is None
+
+
+def _is_judged(artifact: str, text: str, spec: TaskSpec) -> bool:
+    """The verifier says its name; or the first part of it, where the instruction has another that is no artifact."""
+    name = posixpath.basename(artifact.rstrip("/"))
+    stem, suffix = posixpath.splitext(name)
+    is_put_together = suffix != "" and re.search(rf"(?<![\w-]){re.escape(stem)}(?![\w-])", text) is not None
+    near = _nearest(artifact, spec.instruction) if is_put_together else ""
+    return name in text or (near != "" and near not in spec.artifacts)
 
 
 def _artifacts(files: TaskFiles) -> list[tuple[str, str, int]]:

@@ -283,6 +283,21 @@ def test_an_artifact_that_the_instruction_does_not_name_is_found_with_what_was_m
     )
 
 
+@pytest.mark.parametrize(
+    ("artifacts", "test", "unknown"),
+    [
+        (("/app/table.csv",), 'open("table" + ".csv")', ["/app/table.csv"]),
+        (("/app/table.csv", "/app/table.tsv"), 'open("table" + ".csv")', []),
+        (("/app/tables.csv",), 'open("table" + ".csv")', []),
+    ],
+)
+def test_a_name_put_together_is_judged_where_the_instruction_has_one_that_is_no_artifact(
+    tmp_path: Path, artifacts: tuple[str, ...], test: str, unknown: list[str]
+) -> None:
+    files = files_of(tmp_path, {"tests/test.sh": test}, instruction="Write `/app/table.tsv`.", artifacts=artifacts)
+    assert [path.path for path in names.unknown_paths(files)] == unknown
+
+
 def test_links_and_what_is_no_text_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "link.sh").symlink_to("/etc/passwd")
