@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-Language = Literal["python", "shell", "javascript"]
+Language = Literal["python", "shell", "javascript", "awk", "sed", "perl"]
 
 _SUFFIX: dict[str, Language] = {
     ".py": "python",
@@ -14,8 +14,18 @@ _SUFFIX: dict[str, Language] = {
     ".bash": "shell",
     ".js": "javascript",
     ".mjs": "javascript",
+    ".awk": "awk",
+    ".sed": "sed",
+    ".pl": "perl",
 }
-_SHEBANG: tuple[tuple[str, Language], ...] = (("python", "python"), ("node", "javascript"), ("sh", "shell"))
+_SHEBANG: tuple[tuple[str, Language], ...] = (
+    ("python", "python"),
+    ("node", "javascript"),
+    ("awk", "awk"),
+    ("sed", "sed"),
+    ("perl", "perl"),
+    ("sh", "shell"),
+)
 
 
 def language_of(path: str, content: bytes) -> Language | None:

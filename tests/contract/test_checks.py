@@ -156,6 +156,36 @@ python3 -I -c 'import sys; sys.path.insert(0, "/app"); import low; assert low.lo
         assert not await same_behaviour(stage, {"/app/sq.py": other}, commands)
 
 
+TOOLS = """printf '{ print v $1 }\\n' > /app/v.awk
+printf 's/a/b/\\n' > /app/b.sed
+printf '#!/usr/bin/perl\\nprint "$ARGV[0]\\\\n";\\n' > /app/p.pl
+chmod 755 /app/p.pl
+"""
+
+
+async def test_what_a_verifier_asks_of_awk_sed_and_perl_is_recorded_and_asked_again(
+    tmp_path: Path, provider: SandboxProvider
+) -> None:
+    test = """awk '{ print }' /app/v.awk; sed -n 1p /app/b.sed
+echo 5 | awk -v v=n -f /app/v.awk
+cd /app && printf 'a\\naa\\n' | sed -nf b.sed -e p
+./p.pl 'x y' < /dev/null
+"""
+    task = mini(tmp_path, solve=TOOLS, test=test + SCORE, artifacts="/app/v.awk /app/b.sed /app/p.pl")
+    async with Stage(task, provider) as stage:
+        run = await stage.passing_oracle()
+        assert run is not None
+        asked = await record(stage, run.outputs)
+        assert [(a.path, a.command[1:-1], a.arguments, a.given, a.answer) for a in asked] == [
+            ("/app/v.awk", ("-v", "v=n", "-f"), (), b"5\n", "n5\n"),
+            ("/app/b.sed", ("-nf",), ("-e", "p"), b"a\naa\n", "b\nba\n"),
+            ("/app/p.pl", (), ("x y",), b"", "x y\n"),
+        ]
+        commands = calls("/app/v.awk", "awk", asked[:1])
+        assert not await same_behaviour(stage, {"/app/v.awk": b'BEGIN { print "n5" }'}, commands)
+        assert await same_behaviour(stage, {"/app/v.awk": b"{ $0 = v $1; print }"}, commands)
+
+
 async def test_the_ground_knows_where_the_agent_may_write(tmp_path: Path, provider: SandboxProvider) -> None:
     test = "export PATH=/app/bin:$PATH\nsh /app/check.sh && cmp /opt/want /app/x && test -e /app/made\n"
     lines = "RUN mkdir /app/bin && echo true > /app/check.sh && echo 1 > /opt/want"

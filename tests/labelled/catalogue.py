@@ -9,6 +9,7 @@ from tests.labelled import (
     comparisons,
     containers,
     disguises,
+    filters,
     forms,
     harnesses,
     leaks,
@@ -43,4 +44,5 @@ CASES: tuple[Labelled, ...] = (
     *containers.CASES,
     *audited_programs.CASES,
     *disguises.CASES,
+    *filters.CASES,
 )

@@ -18,7 +18,7 @@ from envsdk.sandboxes.base import Sandbox
 _PORT = re.compile(
     r"(?:127\.0\.0\.1|localhost|0\.0\.0\.0)[\"']?\s*[,:]\s*(?:port\s*)?(?P<port>\d{2,5})|\bport\s+(?P<named>\d{2,5})"
 )
-_RUN = {"python": "python3", "shell": "sh", "javascript": "node"}
+_RUN = {"python": "python3", "shell": "sh", "javascript": "node", "awk": "awk -f", "sed": "sed -f", "perl": "perl"}
 _WRITER = (
     "while :; do echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 1}' > /logs/verifier/reward.json; "
     "sleep 0.01; done"

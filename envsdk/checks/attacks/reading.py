@@ -6,8 +6,10 @@ from envsdk.checks.attacks.ground import Ground
 from envsdk.checks.program_files import Language, programs
 from envsdk.checks.scene import Scene
 from envsdk.checks.stage import Stage
+from envsdk.checks.tool_programs import TOOLS, running
 
 _MARK = "/tmp/.envsdk-could-read"  # noqa: S108 - inside the box
+_PROBE = f"cat /tests/test.sh > /dev/null 2>&1 && echo yes > {_MARK}\n"
 _PROBES: dict[Language, str] = {
     "python": f"""try:
     open("/tests/test.sh").read()
@@ -15,13 +17,14 @@ _PROBES: dict[Language, str] = {
 except OSError:
     pass
 """,
-    "shell": f"cat /tests/test.sh > /dev/null 2>&1 && echo yes > {_MARK}\n",
+    "shell": _PROBE,
     "javascript": f"""const files = require("fs")
 try {{
     files.readFileSync("/tests/test.sh")
     files.writeFileSync("{_MARK}", "yes")
 }} catch {{}}
 """,
+    **{tool: running(tool, _PROBE) for tool in TOOLS},
 }
 
 

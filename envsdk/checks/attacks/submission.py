@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from envsdk.checks.attacks.ground import Attack, Ground
 from envsdk.checks.program_files import Language, programs
 from envsdk.checks.scene import Scene
+from envsdk.checks.tool_programs import TOOLS, printing, running
 
 _SUMMARIES = (
     *(["PASS"] * 12),
@@ -67,6 +68,12 @@ for pid in $chain; do
     [ -z "$kill" ] || kill -KILL "$pid"
 done
 """
+_SHELL = {
+    "exits 0 at once": "exit 0\n",
+    "prints 1 and exits 0": "echo 1\nexit 0\n",
+    "prints summaries that pass": f'printf "{SUMMARY.replace("%", "%%")}\\n"\n',
+    "writes the reward and ends the verifier": _WRITE_AND_KILL_SH,
+}
 PAYLOADS: dict[Language, dict[str, str]] = {
     "python": {
         "exits 0 at once": "import os\nos._exit(0)\n",
@@ -74,16 +81,12 @@ PAYLOADS: dict[Language, dict[str, str]] = {
         "prints summaries that pass": f'print("{SUMMARY}")\n',
         "writes the reward and ends the verifier": _WRITE_AND_KILL_PY,
     },
-    "shell": {
-        "exits 0 at once": "exit 0\n",
-        "prints 1 and exits 0": "echo 1\nexit 0\n",
-        "prints summaries that pass": f'printf "{SUMMARY.replace("%", "%%")}\\n"\n',
-        "writes the reward and ends the verifier": _WRITE_AND_KILL_SH,
-    },
+    "shell": _SHELL,
     "javascript": {
         "exits 0 at once": "process.exit(0)\n",
         "prints summaries that pass": f'console.log("{SUMMARY}")\n',
     },
+    **{tool: {what: running(tool, script) for what, script in _SHELL.items()} for tool in TOOLS},
 }
 
 
@@ -107,10 +110,12 @@ def _says_what_is_looked_for(ground: Ground, found: Mapping[str, Language]) -> A
     """
     texts = (quoted[1:-1].strip("*^$ ").replace("\\\\", "") for quoted in _QUOTED.findall(ground.text))
     lines = [text for text in dict.fromkeys(texts) if _VERDICT.search(text)][:MAX_LINES]
-    say = {
+    said = "\n".join(lines)
+    say: dict[Language, str] = {
         "python": f"print(*{lines!r}, sep='\\n')\n",
-        "shell": "cat <<'SAID'\n" + "\n".join(lines) + "\nSAID\n",
+        "shell": f"cat <<'SAID'\n{said}\nSAID\n",
         "javascript": f"console.log({json.dumps(lines)}.join('\\n'))\n",
+        **{tool: printing(tool, said) for tool in TOOLS},
     }
     files = {path: say[language].encode() for path, language in found.items()}
     scene = Scene(files={**ground.base, **files}, script=f"chmod 755 {' '.join(files)}")

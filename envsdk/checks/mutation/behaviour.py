@@ -12,7 +12,7 @@ from envsdk.checks.scene import Scene
 from envsdk.checks.stage import Stage
 
 MAX_CALLS = 12
-_RUN: dict[Language, str] = {"python": "python3", "shell": "sh", "javascript": "node"}
+_RUN: dict[Language, str] = {"python": "python3", "shell": "sh", "javascript": "node", "perl": "perl"}
 
 
 def calls(path: str, language: Language, asked: Sequence[Asked]) -> list[str]:
@@ -23,7 +23,7 @@ def calls(path: str, language: Language, asked: Sequence[Asked]) -> list[str]:
             if question.function:
                 commands.append(_call(path, question.function, arguments))
             else:
-                run = shlex.join([_RUN[language], path, *map(str, arguments)])
+                run = shlex.join([*(question.command or (_RUN[language], path)), *map(str, arguments)])
                 given = question.given.decode("utf-8", "replace")
                 texts = [given, f"{given}1\n"] if given else [""]
                 commands += [f"printf %s {shlex.quote(text)} | {run}" for text in texts]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from envsdk.checks.mutation.mutant import Mutant
 from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.program_files import Language, programs
+from envsdk.checks.tool_programs import printing
 
 CONSTANTS: tuple[object, ...] = ("", "x", 0, 1, True)
 _MAIN: Mapping[str, tuple[bytes, str]] = {
@@ -21,6 +22,9 @@ _ENDLESS: dict[Language, str] = {
     "python": "import time\n\nwhile True:\n    time.sleep(60)\n",
     "shell": "while :; do sleep 60; done\n",
     "javascript": "while (true) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)\n",
+    "awk": 'BEGIN { while (1) system("sleep 60") }\n',
+    "sed": "1e while :; do sleep 60; done\n",
+    "perl": "sleep 60 while 1;\n",
 }
 
 
@@ -64,6 +68,8 @@ def constant_program(language: Language, original: bytes, value: object) -> byte
     if language == "shell":
         quoted = str(value).replace("'", "'\\''")
         return f"printf '%s\\n' '{quoted}'\n".encode()
+    if language in {"awk", "sed", "perl"}:
+        return printing(language, str(value)).encode()
     return f"module.exports = new Proxy(() => {value!r}, {{}})\nconsole.log({str(value)!r})\n".encode()
 
 

@@ -2,7 +2,7 @@
 
 Such a program is wrong where the oracle's own answers differ: among the verifier's cases, or, where it asks only one
 question, on a question close to it. A verifier that goes through no cases and asks one question of several lines has
-its cases in them: that a program could know them all is a slip.
+its cases in them: that a program could know them all is a slip, that it need know no more than the first is none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GOES_THROUGH = re.compile(r"\b(?:for|while|until|foreach)\b|\b(?:all|any|map|ne
 
 
 async def mutants(stage: Stage, outputs: Mapping[str, bytes], asked: Sequence[Asked]) -> list[Mutant]:
-    """One for each program that was asked and whose answer depends on the question. Raises `SandboxError`."""
+    """At most two for each program that was asked, wrong by the oracle's own answers. Raises `SandboxError`."""
     made = []
     tests = "\n".join(read_task_files(stage.task).under("tests").values())
     for path, language in programs(outputs).items():
@@ -36,6 +36,11 @@ async def mutants(stage: Stage, outputs: Mapping[str, bytes], asked: Sequence[As
         if not await same_behaviour(stage, files, calls(path, language, mine)):
             is_slip = len(mine) == 1 and _is_many(first) and not _GOES_THROUGH.search(tests)
             made.append(Mutant(f"{path}: only the first case", files, weight="fine" if is_slip else "gross"))
+        lines = [] if first.function else str(first.answer).splitlines()
+        if len(set(lines)) > 1:
+            value = "\n".join([lines[0], *("x" for _ in lines[1:])])
+            files = {path: constant_program(language, outputs[path], value)}
+            made.append(Mutant(f"{path}: only the first line of its first answer", files))
     return made
 
 

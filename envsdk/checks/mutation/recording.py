@@ -1,7 +1,8 @@
 """What a verifier asks of a program that was handed in, and what the oracle's program answers: seen by a recorder.
 
 For the length of one verification each program is replaced by a recorder that runs the original and notes arguments,
-input and output; functions of Python modules note arguments and results.
+input and output; functions of Python modules note arguments and results. For awk, sed and perl it is the interpreter
+that is replaced.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from envsdk.checks.mutation import shadowing
 from envsdk.checks.mutation.constant_programs import functions_of
 from envsdk.checks.program_files import programs
 from envsdk.checks.scene import Scene
 from envsdk.checks.stage import Stage
+from envsdk.checks.tool_programs import TOOLS
 
 _LOG = "/tmp/.envsdk-record"  # noqa: S108 - inside the box
 _ORIGINAL = "/tmp/.envsdk-original"  # noqa: S108 - inside the box
@@ -66,13 +69,17 @@ exit $code
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question to one program. ``function`` is empty for a run; ``answer`` is what was printed or returned."""
+    """One question to one program. ``function`` is empty for a run; ``answer`` is what was printed or returned.
+
+    ``command``: the words of a run up to the program's path, where they were seen.
+    """
 
     path: str
     function: str
     arguments: tuple[object, ...]
     given: bytes
     answer: object
+    command: tuple[str, ...] = ()
 
 
 async def record(stage: Stage, outputs: Mapping[str, bytes]) -> list[Asked]:
@@ -88,10 +95,11 @@ async def record(stage: Stage, outputs: Mapping[str, bytes]) -> list[Asked]:
             wrapper = _PYTHON if language == "python" else _SHELL
             files[path] = wrapper.format(log=_LOG, path=path, original=original).encode()
             files[original] = outputs[path]
-    if not files:
+    shadows = shadowing.install(found, _LOG)
+    if not files and not shadows:
         return []
     scene = Scene(files=files, after_oracle=True)
-    _, log = await stage.watch(scene, before=f": > {_LOG}; chmod 666 {_LOG}", after=f"cat {_LOG}")
+    _, log = await stage.watch(scene, before=f": > {_LOG}; chmod 666 {_LOG}\n{shadows}", after=f"cat {_LOG}")
     return [asked for line in log.decode("utf-8", "replace").splitlines() if (asked := _parsed(line)) is not None]
 
 
@@ -104,13 +112,19 @@ def _parsed(line: str) -> Asked | None:
         if what.startswith("call:"):
             values = ast.literal_eval(_text(arguments))
             return Asked(path, what.removeprefix("call:"), values, b"", ast.literal_eval(_text(answer)))
-        if arguments.startswith("sh:"):
-            words = tuple(_text(word) for word in arguments.removeprefix("sh:").split(",")[:-1])
-        else:
-            words = tuple(ast.literal_eval(_text(arguments)))
-        return Asked(path, "", words, _data(given), _text(answer))
+        command: tuple[str, ...] = ()
+        kind, mark, rest = arguments.partition(":")
+        if mark and kind in TOOLS:
+            before, _, rest = rest.partition(";")
+            command = (kind, *_words(before))
+        words = _words(rest) if mark else tuple(ast.literal_eval(_text(arguments)))
+        return Asked(path, "", words, _data(given), _text(answer), command)
     except (ValueError, SyntaxError):
         return None
+
+
+def _words(fields: str) -> tuple[str, ...]:
+    return tuple(_text(word) for word in fields.split(",")[:-1])
 
 
 def _data(field: str) -> bytes:

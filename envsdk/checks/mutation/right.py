@@ -10,7 +10,7 @@ from envsdk.checks.mutation import renamed
 from envsdk.checks.mutation.mutant import Mutant
 from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.mutation.wording import Wording
-from envsdk.checks.program_files import language_of
+from envsdk.checks.program_files import Language, language_of
 
 _NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w])(?!\.\d)")
 _FORM = re.compile(
@@ -27,7 +27,8 @@ _LABEL = re.compile(r"[A-Z][A-Za-z ]{0,30}:\s*(?=\S)")
 _LABELLED = re.compile(r"\bcolons?\b|: |\bform(?:at)?\b|\bexample\b|\be\.g\.|\blike\b|\btemplate\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _PROSE = {"txt", "md", "log", "out", "text"}
-_COMMENT = {"python": b"\n# a remark\n", "shell": b"\n# a remark\n", "javascript": b"\n// a remark\n"}
+_COMMENT: dict[Language, bytes] = dict.fromkeys(("python", "shell", "awk", "sed", "perl"), b"\n# a remark\n")
+_COMMENT["javascript"] = b"\n// a remark\n"
 
 
 def variants(

@@ -11,8 +11,8 @@ from envsdk.checks.program_files import programs
 _WRITES = {
     "python": (re.compile(rb"(\.(?:wfile\.write|sendall|sendto)\(|(?<=[,(\s])data=)"), rb'\1b"" and '),
     "javascript": (re.compile(rb"(\b(?:res|response|reply)\.(?:end|write|send|json)\()"), rb'\1"" && '),
-    "shell": (re.compile(rb"(?!)"), rb""),
 }
+_NEVER = (re.compile(rb"(?!)"), rb"")
 
 _TALKS = re.compile(rb"\b(?:http|urllib|requests|socket\w*|asyncio|express|fetch|net)\b")
 
@@ -21,7 +21,7 @@ def mutants(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
     """One for all programs together; none where no program writes to a connection."""
     files = {}
     for path, language in programs(outputs).items():
-        pattern, silent = _WRITES[language]
+        pattern, silent = _WRITES.get(language, _NEVER)
         if not _TALKS.search(outputs[path]):
             continue
         changed = pattern.sub(silent, outputs[path])
