@@ -27,6 +27,7 @@ from registry.web.formats import FILTERS, estimate, rate
 from registry.web.reasons import because
 
 View = Callable[[Request], Mapping[str, Any]]
+_PLACE = re.compile(r"[0-9]{1,15}")
 _IN_PATH = re.compile(r"\{(\w+)\}")
 NAVIGATION = (
     ("/tasks", "Tasks"),
@@ -147,7 +148,8 @@ def add_page(
             seen = view(request)
         except Moved as moved:
             return _moved(moved, request)
-        response = html(request, template, seen)
+        # A query with a fault is told in its page, beside what was written; it is a bad request all the same.
+        response = html(request, template, seen, status=400 if seen.get("fault") else 200)
         response.headers["Link"] = f'<{request.url.path}.json>; rel="alternate"; type="application/json"'
         return with_etag(request, response, cache=cache, modified_at=modified(seen) if modified else None)
 
@@ -161,6 +163,25 @@ def add_page(
         openapi_extra={"parameters": _described(path, parameters)},
     )
     router.add_api_route(path, page, methods=["GET"], name=template, include_in_schema=False)
+
+
+def place_in_list(request: Request, name: str) -> int | None:
+    """The number that the parameter ``name`` gives, after or before which a page of a list begins; `None` without it.
+
+    Raises:
+        UsageError: it is no number (``query_bad_cursor``).
+    """
+    given = request.query_params.get(name, "")
+    if not given:
+        return None
+    if not _PLACE.fullmatch(given):
+        raise UsageError(
+            f"{given[:40]!r} is no place in this list",
+            code="query_bad_cursor",
+            hint="start again at the first page",
+            where=name,
+        )
+    return int(given)
 
 
 def _described(path: str, parameters: Collection[str]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from registry.db import Difficulty, Fit, Item, Lineage, Proposal, SetItem, SetRe
 from registry.local import LocalRegistry
 from registry.revisions import normal_name
 from registry.web.membership import count_without, members, shown_lineage, summaries
-from registry.web.render import Moved, add_page
+from registry.web.render import Moved, add_page, place_in_list
 
 PAGE_SIZE = 100
 PLOTTED = 2_000
@@ -29,7 +29,7 @@ def routes(registry: LocalRegistry) -> APIRouter:
 
     def view(request: Request) -> Mapping[str, Any]:
         name, number = request.path_params["name"], request.path_params.get("number")
-        after = request.query_params.get("after", "")
+        after = place_in_list(request, "after")
         with registry.database.reading() as session:
             revision = find(session, name, number)
             return _revision(
@@ -37,7 +37,7 @@ def routes(registry: LocalRegistry) -> APIRouter:
                 name,
                 revision,
                 policy=request.query_params.get("policy", ""),
-                after=int(after) if after.isascii() and after.isdigit() and len(after) < 10 else -1,
+                after=-1 if after is None else after,
             )
 
     router = APIRouter()

@@ -35,10 +35,9 @@ from registry.local import LocalRegistry
 from registry.web.episodes import episodes_of
 from registry.web.membership import shown_lineage
 from registry.web.plots import item_information
-from registry.web.render import Moved, add_page, task_url
+from registry.web.render import Moved, add_page, place_in_list, task_url
 
 _DIGEST = re.compile(r"[0-9a-f]{6,64}")
-_NUMBER = re.compile(r"[0-9]{1,15}")
 RECENT = 25
 NAMES = 5
 
@@ -53,12 +52,12 @@ def routes(registry: LocalRegistry) -> APIRouter:
                 session, request.path_params["slug"], task=given.get("task", ""), verifier=given.get("verifier", "")
             )
             lineage, name = shown_lineage(session, given.get("policy", ""))
-            before = given.get("before", "")
-            page = episodes_of(session, item.id, before=int(before) if _NUMBER.fullmatch(before) else None)
+            before = place_in_list(request, "before")
+            page = episodes_of(session, item.id, before=before)
             return _task(session, item, lineage, name) | {
                 "episodes": page.rows,
                 "older_url": None if page.older is None else _older(item, given.get("policy", ""), page.older),
-                "newest_episodes": not before,
+                "newest_episodes": before is None,
             }
 
     router = APIRouter()
