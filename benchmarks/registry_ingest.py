@@ -23,7 +23,7 @@ from tests.fakes.outcomes import finished
 
 Clock = Callable[[], float]
 _POLICY = PolicyId(model="small", lineage="small")
-_TASKS = 2_000
+TASKS = 2_000
 
 
 def _clock(registry: LocalRegistry) -> Clock:
@@ -39,12 +39,12 @@ def ingest(fresh: Callable[[str], LocalRegistry], label: str, outcomes: int = 10
     """
     with fresh("ours") as registry, fresh("rows") as rows_floor, fresh("records") as records_floor:
         for one in (registry, rows_floor, records_floor):
-            fill(one, _TASKS, outcomes=0)
+            fill(one, TASKS, outcomes=0)
         clock = _clock(registry)
         ours = of_rows = of_records = 0.0
         written = 0
         while written < outcomes:
-            rows, lines = _part(written, min(BATCH, outcomes - written))
+            rows, lines = part(written, min(BATCH, outcomes - written))
             written += len(rows)
             stored = [(row.episode_id, line) for row, line in zip(rows, lines, strict=True)]
             began = clock()
@@ -75,7 +75,7 @@ def _rows_only(registry: LocalRegistry, outcomes: int) -> float:
     clock = _clock(registry)
     spent = 0.0
     for start in range(0, outcomes, BATCH):
-        rows, _ = _part(outcomes + start, min(BATCH, outcomes - start))
+        rows, _ = part(outcomes + start, min(BATCH, outcomes - start))
         began = clock()
         with registry.database.writing() as session:
             known = known_ids(session, [row.episode_id for row in rows])
@@ -85,7 +85,7 @@ def _rows_only(registry: LocalRegistry, outcomes: int) -> float:
     return spent
 
 
-def _part(start: int, count: int) -> tuple[list[OutcomeRow], list[bytes]]:
+def part(start: int, count: int) -> tuple[list[OutcomeRow], list[bytes]]:
     """Outcomes ``start + 1 ..`` as the rows and as the ledger's lines, 1.4 KB each, that they come from."""
     rng = np.random.default_rng(start)
     rows, lines = [], []
@@ -118,7 +118,7 @@ def _row(number: int, record: EpisodeRecord) -> OutcomeRow:
 
 def _record(number: int, rng: np.random.Generator) -> EpisodeRecord:
     reward = float(rng.random() < 0.5)
-    item = int(rng.integers(1, _TASKS + 1))
+    item = int(rng.integers(1, TASKS + 1))
     return EpisodeRecord(
         episode_id=rng.bytes(16).hex(),
         slug=f"task-{item}",
