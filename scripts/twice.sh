@@ -3,7 +3,8 @@
 #
 # Thousands of tests share a machine with real engines, data bases and a browser; one that fails beside the others and
 # passes alone rests on the machine's load or on chance. It is named loudly, as one to mend, and the run goes on. What
-# fails again, or more than a handful of failures, is a failed run. A file named by $UNSTEADY collects the names.
+# fails again, or more than a handful of failures, is a failed run, and so is a skip that CI refuses, which has an exit
+# code of its own (tests/conftest.py). A file named by $UNSTEADY collects the names.
 source "$(dirname "$0")/lib.sh"
 
 HANDFUL=5

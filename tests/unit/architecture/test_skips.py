@@ -47,12 +47,18 @@ def test_a_missing_prerequisite_is_skipped_with_its_reason_and_fix_in_a_table(ru
 
 def test_ci_turns_a_missing_prerequisite_into_a_failure(run) -> None:
     done = run(NEEDS_POSTGRES, CI="true")
-    assert done.returncode == 1
+    assert done.returncode == 6
     assert "fails the run" in done.stdout
 
 
 def test_ci_refuses_a_skip_that_names_no_later_part(run) -> None:
-    assert run(UNEXPLAINED, CI="true").returncode == 1
+    assert run(UNEXPLAINED, CI="true").returncode == 6
+
+
+def test_ci_tells_a_refused_skip_from_failures_beside_it_which_may_be_asked_again(run) -> None:
+    wrong = "def test_wrong(): assert False\n"
+    assert run(UNEXPLAINED + wrong, CI="true").returncode == 6
+    assert run(wrong, CI="true").returncode == 1
 
 
 def test_ci_accepts_a_pending_case_and_names_it(run) -> None:
