@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,14 +43,6 @@ def fifo(tmp_path: Path) -> Path:
     """Where a program says its process id once it works; reading waits for it."""
     os.mkfifo(tmp_path / "fifo")
     return tmp_path / "fifo"
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Python's own handler of an interrupt, whatever this process was born with."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def interrupting(fifo: Path) -> tuple[threading.Thread, list[int]]:

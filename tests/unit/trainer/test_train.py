@@ -10,7 +10,6 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -233,14 +232,6 @@ async def test_an_interrupted_run_says_so_closes_what_it_started_and_can_be_resu
     assert (await trained(more, tmp_path / "r", resume=True)).steps == 20
     facts = RunDir.open(tmp_path / "r").facts
     assert (facts["status"], facts["why"]) == ("done", "")
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Python's own handler of an interrupt, whatever this process was born with."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
