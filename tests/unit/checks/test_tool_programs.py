@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,8 @@ def run(tmp_path: Path) -> Run:
     def once(tool: Tool, program: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "program").write_text(program, encoding="utf-8")
         command = [*_COMMAND[tool], str(tmp_path / "program")]
-        return subprocess.run(command, input="one\ntwo\n", capture_output=True, text=True, check=False)
+        plain = os.environ | {"LC_ALL": "C"}  # perl complains of a locale that the machine lacks
+        return subprocess.run(command, input="one\ntwo\n", env=plain, capture_output=True, text=True, check=False)
 
     return once
 
