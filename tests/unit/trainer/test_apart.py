@@ -97,7 +97,7 @@ def test_a_program_ends_with_who_started_it(fifo: Path) -> None:
     pid = int(fifo.read_text())
     assert not is_gone(pid)
     owner.kill()
-    owner.communicate(timeout=60)  # its standard error is the program's too: it is closed when both have ended
+    owner.communicate()  # its standard error is the program's too: it is closed when both have ended
     assert owner.returncode == -signal.SIGKILL
 
 
