@@ -28,6 +28,7 @@ from envsdk.checks.unpacking import SEPARATOR, outer
 _LONG = 40
 _EXAMPLE = re.compile(r"\b(?:for example|e\.g\.|for instance|looks? like|like this|sample output)", re.IGNORECASE)
 _NEAR = 40
+_TELLING_LINE = 24
 _SHOWN_LEAST = 12
 _MAX_ENCODED = 4096
 _SOLVED = re.compile(r"oracle|solution|answer|\.(?:enc|gpg|age)$", re.IGNORECASE)
@@ -99,6 +100,7 @@ def _in_files(
     image: dict[str, str], stage: Stage, hidden: list[Secret], answers: list[tuple[str, Secret]], tests: str
 ) -> Iterator[tuple[str, str]]:
     artifacts = {path for path, _ in answers} | set(stage.artifacts)
+    lines = list(_telling_lines(tests, answers))
     for path, text in image.items():
         bare = text.strip()
         if not bare:
@@ -114,6 +116,15 @@ def _in_files(
                 yield from ((path, secret.what) for _, secret in answers if _row_by_row(secret.text, bare))
             continue
         yield from ((path, secret.what) for _, secret in answers if _gives_away(path, bare, secret, tests))
+        yield from ((path, "a line of the verifier with the answer in it") for line in lines if line in bare)
+
+
+def _telling_lines(tests: str, answers: list[tuple[str, Secret]]) -> Iterator[str]:
+    """Lines of the verifier, long enough to be no chance, that hold an answer of one line as a word."""
+    words = [secret.text for _, secret in answers if len(secret.text) >= 3 and "\n" not in secret.text]
+    for line in {line.strip() for line in tests.splitlines()}:
+        if len(line) >= _TELLING_LINE and any(_as_word(word, line) for word in words):
+            yield line
 
 
 def _of_the_oracle(paths: list[str], stage: Stage, solve: str) -> Iterator[tuple[str, str]]:

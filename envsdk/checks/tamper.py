@@ -47,7 +47,10 @@ async def _examine(stage: Stage) -> Finding:
         return await _told(stage)
     ground = await survey(stage, run)
     if is_full(await stage.play(Scene(files=dict(ground.base))), stage.task.spec.verifier):
-        return does_not_apply("a wrong submission earns the full reward without any attack")
+        signals = list(workspace.signals(ground))
+        found = _judged(stage, signals, await _played(stage, signals))
+        nothing = does_not_apply("a wrong submission earns the full reward without any attack")
+        return found if found.outcome == "fail" else nothing
     return await _attacked(stage, ground)
 
 
@@ -65,7 +68,11 @@ async def _told(stage: Stage) -> Finding:
 
 async def _attacked(stage: Stage, ground: Ground) -> Finding:
     attacks = [attack for kind in KINDS for attack in kind.attacks(ground)]
-    found = _judged(stage, attacks, await _played(stage, attacks))
+    verdicts = await _played(stage, attacks)
+    if idle := await _did_nothing(stage, attacks, verdicts):
+        pairs = [pair for pair in zip(attacks, verdicts, strict=True) if pair[0] not in idle]
+        attacks, verdicts = [attack for attack, _ in pairs], [verdict for _, verdict in pairs]
+    found = _judged(stage, attacks, verdicts)
     if found.outcome != "fail" and await readable_tests(stage, ground):
         return fails("a program that is handed in can read /tests while it is judged")
     if found.outcome != "fail" and (path := await moved_input(stage, ground)):
@@ -75,6 +82,15 @@ async def _attacked(stage: Stage, ground: Ground) -> Finding:
 
 async def _played(stage: Stage, attacks: list[Attack]) -> list[Verdict]:
     return await asyncio.gather(*(stage.play(attack.scene) for attack in attacks))
+
+
+async def _did_nothing(stage: Stage, attacks: list[Attack], verdicts: list[Verdict]) -> list[Attack]:
+    """Those that earned the full reward, as their controls do."""
+    spec = stage.task.spec.verifier
+    won = [attack for attack, verdict in zip(attacks, verdicts, strict=True) if is_full(verdict, spec)]
+    controlled = [(attack, attack.control) for attack in won if attack.control is not None]
+    played = await asyncio.gather(*(stage.play(control) for _, control in controlled))
+    return [attack for (attack, _), verdict in zip(controlled, played, strict=True) if is_full(verdict, spec)]
 
 
 def _judged(stage: Stage, attacks: list[Attack], verdicts: list[Verdict]) -> Finding:

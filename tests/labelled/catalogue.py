@@ -14,6 +14,7 @@ from tests.labelled import (
     harnesses,
     leaks,
     manifests,
+    masks,
     moved_inputs,
     oddities,
     reports,
@@ -45,4 +46,5 @@ CASES: tuple[Labelled, ...] = (
     *audited_programs.CASES,
     *disguises.CASES,
     *filters.CASES,
+    *masks.CASES,
 )

@@ -28,10 +28,14 @@ _ASSIGNED = re.compile(r"\b(?P<name>PATH|PYTHONPATH|NODE_PATH)=[\"']?(?P<value>[
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attempt: a name that says what is done, and the scene that does it."""
+    """One attempt: a name that says what is done, and the scene that does it.
+
+    ``control``: the same without what makes it an attack; where that earns the reward too, the attack did nothing.
+    """
 
     name: str
     scene: Scene
+    control: Scene | None = None
 
 
 @dataclass(frozen=True)

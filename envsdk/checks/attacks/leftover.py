@@ -19,6 +19,7 @@ _PORT = re.compile(
     r"(?:127\.0\.0\.1|localhost|0\.0\.0\.0)[\"']?\s*[,:]\s*(?:port\s*)?(?P<port>\d{2,5})|\bport\s+(?P<named>\d{2,5})"
 )
 _RUN = {"python": "python3", "shell": "sh", "javascript": "node", "awk": "awk -f", "sed": "sed -f", "perl": "perl"}
+_SOCKET = re.compile(r"(?<![\w.])/[\w./-]+\.sock(?:et)?\b")
 _WRITER = (
     "while :; do echo 1 > /logs/verifier/reward.txt; echo '{\"reward\": 1}' > /logs/verifier/reward.json; "
     "sleep 0.01; done"
@@ -35,23 +36,25 @@ def attacks(ground: Ground) -> Iterator[Attack]:
     yield Attack(
         "a left-over process that keeps writing the reward", Scene(files=dict(ground.base), before_start=write)
     )
-    ports = sorted({match["port"] or match["named"] for match in _PORT.finditer(ground.text + ground.instruction)})
+    said = ground.text + ground.instruction
+    ports = sorted({match["port"] or match["named"] for match in _PORT.finditer(said)})
+    sockets = sorted(set(_SOCKET.findall(said)))
     for path, language in programs(ground.oracle.outputs).items():
-        if ports:
-            yield _server(ground, path, _RUN[language], ports)
+        if ports or sockets:
+            yield _server(ground, path, _RUN[language], ports, sockets)
 
 
-def _server(ground: Ground, path: str, interpreter: str, ports: list[str]) -> Attack:
+def _server(ground: Ground, path: str, interpreter: str, ports: list[str], sockets: list[str]) -> Attack:
     program = ground.oracle.outputs[path]
     called = re.search(re.escape(path) + r"(?P<words>(?:[ \t]+[\w.:=/-]+)*)", ground.text)
     words = called["words"] if called else ""
     copy = f"/tmp/.left-over-{path.rsplit('/', 1)[-1]}"  # noqa: S108 - inside the box
-    waiting = "|".join(f":{int(port):04X}" for port in ports)
+    waiting = "|".join([*(f":{int(port):04X} .* 0A " for port in ports), *map(re.escape, sockets)])
 
     async def serve(box: Sandbox) -> None:
         await box.write(copy, program, mode=0o755, user=ground.user)
         await _start(box, ground.user, f"{interpreter} {copy}{words}")
-        listens = f"grep -qE '({waiting}) .* 0A ' /proc/net/tcp"
+        listens = f"cat /proc/net/tcp /proc/net/unix 2>/dev/null | grep -qE '{waiting}'"
         await box.exec(f"for i in $(seq 30); do {listens} && break; sleep 0.1; done", user="root", cwd="/")
 
     scene = Scene(files={**ground.base, path: _IDLE}, before_start=serve)

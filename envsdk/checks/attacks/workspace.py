@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator
 
 from envsdk.checks.attacks.ground import WRONG, Attack, Ground
+from envsdk.checks.mutation import numbers
+from envsdk.checks.program_files import language_of
 from envsdk.checks.scene import Scene
+from envsdk.checks.unpacking import text_of
 
 MAX_PATHS = 8
 _PASSING = {
@@ -28,8 +32,9 @@ _PATTERN = re.compile(r"(?<![\w.*])/?(?:[\w.-]+/)*[\w.-]*\*[\w.-]*\.\w+|(?<![\w.
 _YES = r"(?:pass(?:ed|es)?|ok|success(?:ful(?:ly)?)?|succeeded|done|valid|verified|correct|green|completed?)"
 _SIGNAL = re.compile(
     rf"(?:^|\n)\W*(?:{_YES}|all tests pass(?:ed)?|0 fail(?:ed|ures)?|\d+ passed.*)\W*$"
-    rf"|\b(?:{_YES}|result|status|verdict)\W{{1,4}}(?:true|1|yes|{_YES})\b"
-    r"|\b(?:exit|status|code|failed|failures?|errors?)\W{1,4}0\b|\b[1-9]\d* (?:tests? )?passed\b|\b0 (?:fail|error)",
+    rf"|(?<![A-Za-z])(?:{_YES}|result|status|verdict)\W{{1,4}}(?:true|1|yes|{_YES})\b"
+    r"|(?<![A-Za-z])(?:exit|status|code|failed|failures?|errors?)\W{1,4}0\b"
+    r"|\b[1-9]\d* (?:tests? )?passed\b|\b0 (?:fail|error)",
     re.IGNORECASE,
 )
 _STATUS = re.compile(r"(?:^|[_.-])(?:exit|status|code|rc|verdict|passed|ok)(?:$|[_.-])")
@@ -62,15 +67,45 @@ def attacks(ground: Ground) -> Iterator[Attack]:
             yield _replace(ground, path, _sums(ground, kind), "checksums of the wrong submission")
         if anew := _summed_anew(ground, path):
             yield _replace(ground, path, anew, "its checksums made anew for the wrong submission")
-    yield from _signals(ground)
+    yield from _same_folders(ground)
+    yield from signals(ground)
     yield from _beside(ground)
 
 
 def _bars(ground: Ground, path: str) -> Iterator[Attack]:
-    """Every number in a file that may hold what is required, as low and as high as can be."""
+    """Every number in a file that may hold what is required, as low and as high as can be.
+
+    Beside a submission that is right nowhere one of the oracle's form with other numbers, which is read before the bar.
+    """
+    like = {
+        target: numbers.NUMBER.sub("0", content.decode()).encode()
+        for target, content in ground.oracle.outputs.items()
+        if language_of(target, content) is None and text_of(content) is not None
+    }
     for number in ("0", "999999999"):
         change = f"sed -i -E 's/[0-9]+([.][0-9]+)?/{number}/g' {shlex.quote(path)}"
         yield Attack(f"every number in {path} replaced by {number}", Scene(files=dict(ground.base), script=change))
+        if any(content != ground.oracle.outputs[target] for target, content in like.items()):
+            files = {**ground.oracle.outputs, **like}
+            scene = Scene(files=files, script=change)
+            yield Attack(
+                f"every number in {path} replaced by {number}, in the submission by 0", scene, Scene(files=files)
+            )
+
+
+def _same_folders(ground: Ground) -> Iterator[Attack]:
+    """A folder that the verifier names holds what the wrong submission holds, and nothing else."""
+    if not ground.targets:
+        return
+    top = posixpath.commonpath([posixpath.dirname(target) for target in ground.targets])
+    for folder in ground.named_folders[:MAX_PATHS]:
+        for source in dict.fromkeys((top, *(ground.targets if len(ground.targets) == 1 else ()))):
+            if source == folder or source.startswith(f"{folder}/") or folder.startswith(f"{source}/"):
+                continue
+            empty, copied = shlex.quote(folder), shlex.quote(source)
+            copy = f"if [ -d {copied} ]; then cp -R {copied}/. {empty}; else cp {copied} {empty}; fi"
+            scene = Scene(files=dict(ground.base), script=f"find {empty} -mindepth 1 -delete; {copy}")
+            yield Attack(f"{folder} filled with what the wrong submission holds", scene)
 
 
 def _replace(ground: Ground, path: str, content: bytes, what: str) -> Attack:
@@ -127,12 +162,12 @@ def _beside(ground: Ground) -> Iterator[Attack]:
                 yield Attack(f"the right answer in {other}, a wrong one in {path}", Scene(files=files))
 
 
-def _signals(ground: Ground) -> Iterator[Attack]:
+def signals(ground: Ground) -> Iterator[Attack]:
     """One of several files says that all is well, and nothing else was done."""
     outputs = ground.oracle.outputs
     for path, content in outputs.items():
         others = [other for other in outputs if other != path]
         text = content.decode("utf-8", "replace").strip()
         is_verdict = _STATUS.search(path.rsplit("/", 1)[-1].lower()) and text.lower() in {"0", "1", "true", "yes", "y"}
-        if others and (is_verdict or _SIGNAL.search(text)):
+        if others and (not text or is_verdict or _SIGNAL.search(text)):
             yield Attack(f"{path} written by hand, and none of {', '.join(others)}", Scene(files={path: content}))

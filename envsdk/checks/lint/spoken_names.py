@@ -65,12 +65,16 @@ def _beyond_names(stem: str, path: str, text: str, known: str) -> Iterator[tuple
 
 
 def _functions(stem: str, text: str) -> Iterator[tuple[str, int]]:
-    imports = re.compile(rf"^\s*from\s+{re.escape(stem)}\s+import\s+(?P<names>[\w, ]+)$")
+    # Also within the text of a program that the verifier hands to an interpreter.
+    imports = re.compile(
+        rf"(?:^|[;\"'])\s*from\s+{re.escape(stem)}\s+import\s+(?P<names>\w+(?: as \w+)?(?:, *\w+(?: as \w+)?)*)"
+        r"\s*(?:$|[;\"'\\])"
+    )
     calls = re.compile(rf"(?<![\w.]){re.escape(stem)}\.(?P<name>[a-z]\w*)\(")
     is_imported = re.search(rf"\bimport\s+{re.escape(stem)}\b", text) is not None
     for number, line in enumerate(text.splitlines(), 1):
-        if match := imports.match(line):
-            yield from ((name.split()[0], number) for name in match["names"].split(",") if name.strip())
+        if match := imports.search(line):
+            yield from ((name.split()[0], number) for name in match["names"].split(","))
         elif is_imported:
             yield from ((match["name"], number) for match in calls.finditer(line))
 

@@ -6,6 +6,7 @@ import asyncio
 import shlex
 from collections.abc import Mapping, Sequence
 
+from envsdk.checks.mutation import numbers
 from envsdk.checks.mutation.recording import Asked
 from envsdk.checks.program_files import Language
 from envsdk.checks.scene import Scene
@@ -25,7 +26,7 @@ def calls(path: str, language: Language, asked: Sequence[Asked]) -> list[str]:
             else:
                 run = shlex.join([*(question.command or (_RUN[language], path)), *map(str, arguments)])
                 given = question.given.decode("utf-8", "replace")
-                texts = [given, f"{given}1\n"] if given else [""]
+                texts = [given, f"{given}1\n", numbers.every_plus_one(given), f"b {given}"] if given else [""]
                 commands += [f"printf %s {shlex.quote(text)} | {run}" for text in texts]
     return list(dict.fromkeys(commands))[:MAX_CALLS]
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from envsdk.checks.mutation import renamed
+from envsdk.checks.mutation import messages, renamed
 from envsdk.checks.mutation.mutant import Mutant
 from envsdk.checks.mutation.sources import source_language
 from envsdk.checks.mutation.wording import Wording
@@ -24,6 +24,7 @@ _COMPACT = re.compile(
 _LIST = re.compile(r"separated by (?:a |single )?commas?\b|\bcomma[- ]separated\b", re.IGNORECASE)
 _SPACED = re.compile(r"\bspaces?\b|, ['\"`]|\bexample\b|\be\.g\.|\blike\b|\bas in\b", re.IGNORECASE)
 _LABEL = re.compile(r"[A-Z][A-Za-z ]{0,30}:\s*(?=\S)")
+_UNIT = re.compile(r"(?P<number>-?\d+(?:\.\d+)?) ?(?P<unit>[A-Za-z]+)\.?")
 _LABELLED = re.compile(r"\bcolons?\b|: |\bform(?:at)?\b|\bexample\b|\be\.g\.|\blike\b|\btemplate\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _PROSE = {"txt", "md", "log", "out", "text"}
@@ -56,6 +57,7 @@ def variants(
             yield Mutant(f"{path}: a remark at its end", {path: content.rstrip(b"\n") + _COMMENT[language]})
             if language == "python":
                 yield from renamed.variant(path, content, instruction)
+                yield from messages.variant(path, content, instruction)
             continue
         if source_language(path) is not None:
             yield Mutant(f"{path}: a remark at its end", {path: content.rstrip(b"\n") + b"\n// a remark\n"})
@@ -91,18 +93,34 @@ def _texts(text: str, wording: Wording, known_words: str, *, is_prose: bool) -> 
 
 
 def _plainer(text: str, wording: Wording, known_words: str, instruction: str) -> Iterator[tuple[str, str]]:
-    """One line without a heading, a list without spaces behind its commas, where the instruction speaks of neither."""
+    """One line without heading or unit, a list without spaces, a choice as it was spelt: where no form is named."""
     line = text.strip()
     if wording.exact or len(line.splitlines()) != 1:
         return
     is_list = _LIST.search(instruction) is not None
     label = _LABEL.match(line)
     bare = line[label.end() :] if label else line
+    if (unit := _UNIT.fullmatch(bare)) and unit["unit"].lower() not in known_words.lower():
+        bare = unit["number"]
     is_asked = _LABELLED.search(instruction) is not None or (label and label[0].strip().lower() in known_words.lower())
-    if label and not is_asked and (is_list or (wording.counting and _NUMBER.fullmatch(bare))):
-        yield "without the heading that the instruction does not ask for", f"{bare}\n"
+    is_number = wording.counting and _NUMBER.fullmatch(bare) is not None
+    if bare != line and not is_asked and (is_list or is_number):
+        yield "without the words that the instruction does not ask for", f"{bare}\n"
+    if not wording.case and (choice := _choice(line, instruction)):
+        yield "the choice as the instruction spells it", f"{choice}\n"
     if is_list and ", " in line and not re.search(r",\S", line) and not _SPACED.search(instruction):
         yield "its list without spaces behind the commas", line.replace(", ", ",") + "\n"
+
+
+def _choice(line: str, instruction: str) -> str:
+    """Of a line that spells one of two words otherwise than ``yes or no`` of the instruction does: that spelling."""
+    word = line.rstrip(".!").strip("\"'`")
+    if word == "" or not word.isalpha() or line in instruction:
+        return ""
+    mark = "[`\"']?"
+    offered = rf"\b(?P<one>{word}){mark} or {mark}\w+|\w+{mark} or {mark}(?P<two>{word})\b"
+    found = {match["one"] or match["two"] for match in re.finditer(offered, instruction, re.IGNORECASE)}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _is_open_number(text: str, wording: Wording, known_words: str) -> bool:

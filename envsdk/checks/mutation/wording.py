@@ -31,7 +31,7 @@ _CONTAINS = re.compile(
 _COUNTING = re.compile(
     r"\bhow (?:many|much|long|old|far|often)\b|\bnumber of\b|\bcount\b|\bsum\b|\btotal\b|\bmean\b|\baverage\b"
     r"|\bmedian\b|\bmax(?:imum)?\b|\bmin(?:imum)?\b|\blargest\b|\bsmallest\b|\bdifference\b|\bproduct\b"
-    r"|\bpercentage\b|\bsize of\b",
+    r"|\bpercentage\b|\b(?:size|length|area|volume|duration) of\b|\bdistance\b",
     re.IGNORECASE,
 )
 _CASE = re.compile(

@@ -45,7 +45,7 @@ def test_a_file_that_the_verifier_trusts_is_replaced_in_several_ways() -> None:
     contents = [files(attack).get("/app/check.sh", b"") for attack in made]
     assert {b"#!/bin/sh\nexit 0\n", b"PASS\n", b"", WRONG} < set(contents)
     assert any(b"reward.txt" in content for content in contents)
-    assert all(files(attack)["/app/out.txt"] == WRONG for attack in made)
+    assert all(files(attack)["/app/out.txt"] == WRONG for attack in made if attack.control is None)
 
 
 def test_a_file_that_is_not_there_yet_may_hold_the_expectation_and_is_never_emptied() -> None:
@@ -173,11 +173,26 @@ def test_expected_values_are_made_to_fit_a_submission_that_was_left_as_it_was() 
     assert b"old" in [files(attack).get("/app/want") for attack in made]
 
 
+def test_a_folder_that_the_verifier_names_is_filled_with_the_wrong_submission() -> None:
+    outputs = {"/app/pages/a.txt": b"one", "/app/pages/b.txt": b"two"}
+    made = list(workspace.attacks(ground(outputs=outputs, named_folders=("/app/golden", "/app/pages"))))
+    assert [attack.name for attack in made] == ["/app/golden filled with what the wrong submission holds"]
+    assert "cp -R /app/pages/. /app/golden" in made[0].scene.script
+
+
+def test_a_bar_is_lowered_for_a_submission_of_the_right_form_which_must_fail_without_that() -> None:
+    made = [a for a in workspace.attacks(ground(writable={"/app/limits.conf": True})) if a.control is not None]
+    assert [files(attack) for attack in made] == [{"/app/out.txt": b"0\n"}] * 2
+    assert all(
+        attack.control.script == "" and "/app/limits.conf" in attack.scene.script for attack in made if attack.control
+    )
+
+
 @pytest.mark.parametrize(
     "word",
     [
         *(b"PASS\n", b"all tests passed", b"checking\n3 passed in 1s\n", b"OK", b'{"passed": true}', b"status=0"),
-        *(b"tests: 5 passed, 0 failed", b"errors: 0", b"0 failures"),
+        *(b"tests: 5 passed, 0 failed", b"errors: 0", b"0 failures", b'{"all_ok": true}', b""),
     ],
 )
 def test_one_of_several_files_that_says_all_is_well_is_written_alone(word: bytes) -> None:
@@ -278,6 +293,11 @@ def test_a_program_that_is_handed_in_attacks_in_its_own_language() -> None:
     compile(made["a submission that writes the reward and ends the verifier"]["/app/a.py"], "a", "exec")
     compile(made["a submission that prints summaries that pass"]["/app/a.py"], "a", "exec")
     assert list(submission.attacks(ground())) == []
+
+
+def test_a_server_is_left_running_on_a_socket_that_the_verifier_names() -> None:
+    given = ground("connect('/tmp/upper.sock')", outputs={"/app/server.py": b"serve()"})
+    assert "serves in the place of an empty /app/server.py" in [attack.name for attack in leftover.attacks(given)][1]
 
 
 def test_a_server_is_left_running_only_where_the_verifier_connects() -> None:

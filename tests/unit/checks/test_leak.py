@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from envsdk.checks import leak
-from envsdk.checks.leak import CHECK, Secret, _gives_away, _in_environment, is_input
+from envsdk.checks.leak import CHECK, Secret, _gives_away, _in_environment, _telling_lines, is_input
 from envsdk.checks.stage import Stage
 from envsdk.spec.model import ContainerSpec, Digests, Task, TaskSpec
 
@@ -43,6 +43,21 @@ def stage(tmp_path: Path, instruction: str, **spec: Any) -> Stage:
 )
 def test_a_file_gives_an_answer_away(path: str, text: str, answer: str, gives_away: bool) -> None:
     assert _gives_away(path, text, Secret("it", answer), tests="") is gives_away
+
+
+@pytest.mark.parametrize(
+    ("line", "answer", "telling"),
+    [
+        ('[ "$(cat /app/fib.txt)" = 832040 ]', "832040", True),
+        ('[ "$(cat /app/fib.txt)" = 1832040 ]', "832040", False),
+        ("test x = 832040", "832040", False),
+        ('[ "$(cat /app/fib.txt)" = 42 ]', "42", False),
+        ('[ "$(cat /app/fib.txt)" = 832040 ]', "832040\n1", False),
+    ],
+)
+def test_a_long_line_of_the_verifier_with_the_answer_tells(line: str, answer: str, telling: bool) -> None:
+    tests = f"#!/bin/sh\n  {line}\n"
+    assert list(_telling_lines(tests, [("/app/fib.txt", Secret("it", answer))])) == [line] * telling
 
 
 def test_a_short_answer_counts_where_the_verifier_reads_that_file() -> None:

@@ -223,6 +223,10 @@ USERS = "Write the names of all users, separated by commas."
         ("ann, bob\n", USERS, "ann,bob\n"),
         ("Users: ann, bob\n", USERS, "ann, bob\n"),
         ("Total: 3\n", "Write how many lines there are.", "3\n"),
+        ("Length: 12.00 units\n", "Write the length of the path.", "12.00\n"),
+        ("5 lines\n", "Write how many rows there are.", "5\n"),
+        ("Yes.\n", "Is it a prime? Write yes or no.", "yes\n"),
+        ("FALSE\n", "Answer with `true` or `false`.", "false\n"),
     ],
 )
 def test_what_the_instruction_does_not_mention_may_be_left_out(text: str, instruction: str, plainer: str) -> None:
@@ -239,6 +243,9 @@ def test_what_the_instruction_does_not_mention_may_be_left_out(text: str, instru
         ("Total: 3\n", "Write how many lines there are as `Total: N`.", "3\n"),
         ("Mon: 3\n", "Write the day, a colon and how many lines it has.", "3\n"),
         ("Accept: text, html\n", "Write the header.", "text, html\n"),
+        ("5 km\n", "Write the distance in km.", "5\n"),
+        ("HELLO\n", "Write hello or bye in upper case.", "hello\n"),
+        ("yes\n", "Write yes or no.", "no\n"),
     ],
 )
 def test_what_may_have_been_asked_for_stays(text: str, instruction: str, plainer: str) -> None:
@@ -306,6 +313,11 @@ def test_questions_close_to_the_verifiers_are_asked_in_the_same_way() -> None:
     assert any("'x y'" in command and "in" in command for command in commands)
     (first, *_) = calls("/app/m.py", "python", [Asked("/app/m.py", "slug", ("A",), b"", "a")])
     assert "m.slug(*(" in first
+
+
+def test_standard_input_is_changed_where_a_program_reads_it_first() -> None:
+    commands = calls("/app/a.py", "python", [Asked("/app/a.py", "", (), b"3 4\n", "7\n")])
+    assert any("'4 5" in command for command in commands)
 
 
 def test_calls_run_what_they_say(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ def asked(tmp_path: Path, instruction: str, artifact: str, test: str) -> list[st
         "from slug import slugify\nassert slugify('A') == 'a'\n",
         "    from slug import slugify as s\n",
         "import slug\nassert slug.slugify('A') == 'a'\n",
+        "code = \"import sys; from slug import slugify; print(slugify('A'))\"\n",
+        "code = 'from slug import slugify'\n",
     ],
 )
 def test_a_function_that_the_instruction_does_not_name_is_found(tmp_path: Path, test: str) -> None:
@@ -36,6 +38,8 @@ def test_a_function_that_the_instruction_does_not_name_is_found(tmp_path: Path, 
         "from slug import slug\n",
         "import slug\nslug.slug('A')\n",
         "from subprocess import run\n",
+        "# from slug import what is needed, and more\n",
+        "code = 'import sys; from slug import slug'\n",
         "path = 'slug.py'\nslug.other('x')\n",
     ],
 )
