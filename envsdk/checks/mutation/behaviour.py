@@ -16,8 +16,11 @@ MAX_CALLS = 12
 _RUN: dict[Language, str] = {"python": "python3", "shell": "sh", "javascript": "node", "perl": "perl"}
 
 
-def calls(path: str, language: Language, asked: Sequence[Asked]) -> list[str]:
-    """Shell commands that ask a program what the verifier asked, and what is near to it; at most `MAX_CALLS`."""
+def calls(path: str, language: Language, asked: Sequence[Asked], *, wide: bool = False) -> list[str]:
+    """Shell commands that ask a program what the verifier asked, and what is near to it; at most `MAX_CALLS`.
+
+    ``wide``: also what is not as near on its standard input, and may be nothing that it need understand.
+    """
     commands = []
     for question in asked:
         for arguments in (question.arguments, *_nearby(question.arguments)):
@@ -26,7 +29,9 @@ def calls(path: str, language: Language, asked: Sequence[Asked]) -> list[str]:
             else:
                 run = shlex.join([*(question.command or (_RUN[language], path)), *map(str, arguments)])
                 given = question.given.decode("utf-8", "replace")
-                texts = [given, f"{given}1\n", numbers.every_plus_one(given), f"b {given}"] if given else [""]
+                texts = [given, f"{given}1\n"] if given else [""]
+                if given and wide:
+                    texts += [numbers.every_plus_one(given), f"b {given}"]
                 commands += [f"printf %s {shlex.quote(text)} | {run}" for text in texts]
     return list(dict.fromkeys(commands))[:MAX_CALLS]
 

@@ -29,8 +29,9 @@ def variant(path: str, source: bytes, instruction: str) -> Iterator[Mutant]:
         if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and len(node.exc.args) == 1):
             continue
         said = node.exc.args[0]
-        is_text = isinstance(said, ast.JoinedStr) or (isinstance(said, ast.Constant) and isinstance(said.value, str))
-        if is_text and not (isinstance(said, ast.Constant) and str(said.value) in instruction):
+        text = said.value if isinstance(said, ast.Constant) else None
+        # One word, or one that is filled in, may be the name of what was at fault.
+        if isinstance(text, str) and len(text.split()) > 1 and text not in instruction:
             node.exc.args = [ast.Constant(_OTHER)]
             changed = True
     if changed:

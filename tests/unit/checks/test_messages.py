@@ -10,7 +10,7 @@ SOURCE = b"""def root(n):
     if n < 0:
         raise ValueError("n must not be negative")
     if n > 9:
-        raise OverflowError(f"{n} is too large")
+        raise OverflowError("far too large")
     return n
 """
 ASK = "Write root(n); for a negative n it raises ValueError."
@@ -42,6 +42,11 @@ def test_what_errors_say_stays_where_it_may_have_been_asked_for(instruction: str
 
 def test_words_that_the_instruction_gives_stay() -> None:
     assert of(b"def f():\n    raise KeyError('nothing there')\n", "It raises KeyError: nothing there.") == []
+
+
+@pytest.mark.parametrize("said", ["'name'", "f'{n} is bad'"])
+def test_a_word_and_what_is_filled_in_stay(said: str) -> None:
+    assert of(f"def f(n):\n    raise KeyError({said})\n".encode(), ASK) == []
 
 
 @pytest.mark.parametrize(
