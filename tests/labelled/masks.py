@@ -273,6 +273,18 @@ CASES = (
         why="the same loop, which leaves its cases alone",
     ),
     Labelled(
+        "good-mask-copied-sources",
+        "Copy every file under `/app/src` whose name does not start with a point to `/app/dst`, keeping sub-folders.",
+        "mkdir -p /app/dst/lib\ncp /app/src/main.c /app/dst/\ncp /app/src/lib/run.py /app/dst/lib/",
+        f'{FRESH}found=$(cd /app/dst 2>/dev/null && find . -type f | LC_ALL=C sort)\n[ "$found" = '
+        "\"$(printf './lib/run.py\\n./main.c')\" ] && "
+        f"{_is('/app/dst/main.c', 'int main(void) { return 0; }')} && {_is('/app/dst/lib/run.py', 'print(1)')}{REWARD}",
+        "/app/dst",
+        why="programs that are copied stay as they are, to the last byte",
+        lines="RUN mkdir -p src/lib && echo 'int main(void) { return 0; }' > src/main.c && echo 'print(1)' > src/lib/run.py "
+        "&& echo no > src/.hidden",
+    ),
+    Labelled(
         "good-mask-kind-of-error",
         _ROOT,
         _SOLVE_ROOT,

@@ -98,7 +98,9 @@ def _idle(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
         language = source_language(path)
         if language is not None and language in _MAIN and re.search(_MAIN[language][0], content):
             stem = path.rsplit("/", 1)[-1].partition(".")[0]
-            yield Mutant(f"{path}: a program that does nothing", {path: _MAIN[language][1].format(stem=stem).encode()})
+            idle = _MAIN[language][1].format(stem=stem).encode()
+            if idle.split() != content.split():
+                yield Mutant(f"{path}: a program that does nothing", {path: idle})
 
 
 def _same_lines(content: bytes, value: object) -> bytes:

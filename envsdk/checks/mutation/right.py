@@ -52,6 +52,8 @@ def variants(
         known_words: instruction and inputs: words that an answer may be expected to use.
     """
     for path, content in outputs.items():
+        if path not in before and content.decode("utf-8", "replace") in given:
+            continue  # a file that was moved or copied stays as it is
         language = language_of(path, content)
         if language is not None:
             yield Mutant(f"{path}: a remark at its end", {path: content.rstrip(b"\n") + _COMMENT[language]})
@@ -66,7 +68,7 @@ def variants(
             text = content.decode("utf-8")
         except UnicodeDecodeError:
             continue
-        if path not in before and text not in given:  # a file that was moved or copied stays as it is
+        if path not in before:
             is_prose = path.rsplit("/", 1)[-1].rpartition(".")[2] in _PROSE or "." not in path.rsplit("/", 1)[-1]
             plainer = _plainer(text, wording, known_words, instruction) if is_prose else ()
             for name, other in (*_texts(text, wording, known_words, is_prose=is_prose), *plainer):

@@ -179,6 +179,11 @@ def test_what_is_no_python_has_no_slips() -> None:
     assert constant_programs.functions_of(b"def (") == []
 
 
+def test_a_program_that_is_to_do_nothing_has_no_idle_one() -> None:
+    assert list(constant_programs.mutants({"/app/a.c": b"int main(void) { return 1; }\n"})) != []
+    assert list(constant_programs.mutants({"/app/a.c": b"int  main(void)  { return\n0; }\n"})) == []
+
+
 def test_a_second_name_of_a_function_is_a_function_too() -> None:
     source = b"def encode(t):\n    return t\n\n\ndecode = encode\ntwice = lambda t: t + t\nTABLE = 3\nother = unknown\n"
     assert constant_programs.functions_of(source) == ["encode", "decode", "twice"]
@@ -276,6 +281,14 @@ def test_json_may_be_spaced_and_ordered_otherwise() -> None:
 def test_a_program_may_end_in_a_remark() -> None:
     variant = next(right.variants({"/a.py": SCRIPT}, {}, PLAIN, ""))
     assert run(variant.files["/a.py"], "4") == run(SCRIPT, "4") == "8\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "content"), [("/app/to/a.c", b"int x;\n"), ("/app/to/a.py", SCRIPT), ("/app/to/a.txt", b"one\ntwo\n")]
+)
+def test_a_file_that_was_copied_stays_as_it_is(path: str, content: bytes) -> None:
+    assert list(right.variants({path: content}, {}, PLAIN, "", given=[content.decode()])) == []
+    assert list(right.variants({path: content}, {}, PLAIN, "", given=["another"])) != []
 
 
 @pytest.mark.parametrize(
