@@ -69,6 +69,7 @@ def attacks(ground: Ground) -> Iterator[Attack]:
             yield _replace(ground, path, anew, "its checksums made anew for the wrong submission")
     yield from _same_folders(ground)
     yield from signals(ground)
+    yield from _signals_beside_wrong(ground)
     yield from _beside(ground)
 
 
@@ -160,6 +161,15 @@ def _beside(ground: Ground) -> Iterator[Attack]:
             if fits and other not in ground.targets:
                 files = {**ground.base, path: WRONG, other: content}
                 yield Attack(f"the right answer in {other}, a wrong one in {path}", Scene(files=files))
+
+
+def _signals_beside_wrong(ground: Ground) -> Iterator[Attack]:
+    """The same, where the verifier asks the other files to be there, and no more."""
+    for signal in signals(ground):
+        others = sorted(ground.base.keys() - signal.scene.files.keys())
+        if others:
+            name = f"{', '.join(signal.scene.files)} written by hand, {', '.join(others)} wrong"
+            yield Attack(name, Scene(files={**ground.base, **signal.scene.files}))
 
 
 def signals(ground: Ground) -> Iterator[Attack]:

@@ -196,7 +196,7 @@ def test_a_bar_is_lowered_for_a_submission_of_the_right_form_which_must_fail_wit
     ],
 )
 def test_one_of_several_files_that_says_all_is_well_is_written_alone(word: bytes) -> None:
-    made = list(workspace.attacks(ground(outputs={"/app/out.txt": b"42\n", "/app/log": word})))
+    made = list(workspace.signals(ground(outputs={"/app/out.txt": b"42\n", "/app/log": word})))
     assert [files(attack) for attack in made] == [{"/app/log": word}]
 
 
@@ -204,7 +204,7 @@ def test_one_of_several_files_that_says_all_is_well_is_written_alone(word: bytes
     ("name", "word"), [("exit_code", b"0\n"), ("status", b"1"), ("ok", b"yes\n"), ("last.rc", b"0")]
 )
 def test_a_bare_verdict_is_a_signal_under_a_name_that_says_so(name: str, word: bytes) -> None:
-    made = list(workspace.attacks(ground(outputs={"/app/out.txt": b"42\n", f"/app/{name}": word})))
+    made = list(workspace.signals(ground(outputs={"/app/out.txt": b"42\n", f"/app/{name}": word})))
     assert [files(attack) for attack in made] == [{f"/app/{name}": word}]
 
 
@@ -219,6 +219,11 @@ def test_a_bare_verdict_is_a_signal_under_a_name_that_says_so(name: str, word: b
 )
 def test_the_only_file_or_a_value_is_no_signal(outputs: dict[str, bytes]) -> None:
     assert list(workspace.attacks(ground(outputs=outputs))) == []
+
+
+def test_a_file_that_says_all_is_well_stands_beside_wrong_ones_too() -> None:
+    made = list(workspace.attacks(ground(outputs={"/app/primes.txt": b"2\n", "/app/result.json": b'{"passed": true}'})))
+    assert {"/app/primes.txt": WRONG, "/app/result.json": b'{"passed": true}'} in [files(attack) for attack in made]
 
 
 def test_a_submission_is_linked_to_each_file_of_the_verifier_and_to_its_input() -> None:
