@@ -7,6 +7,7 @@ if [[ $# -gt 0 ]]; then exec "$PY" -m pytest "$@"; fi
 UNSTEADY="$(mktemp)"
 export UNSTEADY
 trap 'rm -f "$UNSTEADY"' EXIT
+trap 'exit 130' INT  # pytest ends an interrupt in order, and bash would go on to the next suite
 scripts/toolchains.sh || note "going on without the toolchains: their tests are skipped"
 say "making the small models"
 "$PY" -c 'from trainer.models import small_model_dir, tiny_model_dir; small_model_dir(progress=print); tiny_model_dir(progress=print)' >&2

@@ -10,6 +10,7 @@ source "$(dirname "$0")/lib.sh"
 HANDFUL=5
 cache="$(mktemp -d)"
 trap 'rm -rf "$cache"' EXIT
+trap 'exit 130' INT
 failed="$cache/v/cache/lastfailed"
 code=0
 "$PY" -m pytest -o "cache_dir=$cache" --durations=15 "$@" || code=$?

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -133,6 +134,14 @@ def test_an_unknown_device_is_refused_before_anything_is_made(machine: dict[str,
     assert "cpu or gpu" in done.stderr
 
 
+INTERRUPTED = """
+import os, signal
+
+def test_interrupted():
+    os.killpg(0, signal.SIGINT)
+    signal.pause()
+"""
+
 FIRST_TIME_ONLY = """
 from pathlib import Path
 
@@ -192,3 +201,18 @@ def test_a_run_without_a_failure_runs_once(tmp_path: Path) -> None:
     done = _twice(tmp_path, failing=0, right=True)
     assert done.returncode == 0, done.stdout
     assert (tmp_path / "steady").read_text() == "ran "
+
+
+def test_an_interrupt_ends_the_scripts_too(tmp_path: Path) -> None:
+    (tmp_path / "test_some.py").write_text(INTERRUPTED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    done = subprocess.run(
+        ["scripts/twice.sh", "-c", str(tmp_path / "pytest.ini"), str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what began in the background ignores it
+    )
+    assert done.returncode == 130
