@@ -1,4 +1,4 @@
-"""Submissions in the languages of text tools: awk and sed."""
+"""Submissions in the languages of text tools: awk, sed and the shell."""
 
 from __future__ import annotations
 
@@ -42,6 +42,19 @@ for text in 'a b' 'a  b c' plain ' x'; do
 done
 [ $wrong -eq 0 ]"""
 
+_SHORT = (
+    "Write `/app/shorten.sh`: it reads lines `First Last` from standard input and prints `F. Last` for each. Then write "
+    "what it prints for `/app/full.txt` to `/app/short.txt`."
+)
+_SOLVE_SHORT = """cat > /app/shorten.sh <<'EOF'
+awk '{ print substr($1, 1, 1) ". " $2 }'
+EOF
+sh /app/shorten.sh < /app/full.txt > /app/short.txt"""
+_FULL = "RUN printf '%s\\n' 'Ada Lovelace' 'Alan Turing' 'Grace Hopper' > /app/full.txt"
+_OWN_RUN = f"""chmod 700 /tests || exit 1
+want=$({_RUN.format("sh /app/shorten.sh < /app/full.txt")})
+[ -n "$want" ] && [ "$(head -c 200 /app/short.txt 2>/dev/null | tr -d '\\000')" = "$want" ]"""
+
 
 def _hex(case_id: str, after: str, *caught_by: str, why: str) -> Labelled:
     test = _ALL_HEX.replace("{}", after)
@@ -59,6 +72,16 @@ CASES = (
     _camel("filter-head-of-output", " | head -n 1", "redFox", "mutants", why="looks at the first of four lines"),
     _camel(
         "good-filter-whole-output", "", "redFox\noldOakTree\nplain\nxY", why="one question, which has four cases in it"
+    ),
+    Labelled(
+        "filter-expected-by-own-run",
+        _SHORT,
+        _SOLVE_SHORT,
+        f"{FRESH}{_OWN_RUN}{REWARD}",
+        "/app/shorten.sh /app/short.txt",
+        ("mutants",),
+        "what is wanted is what the submission's own program prints",
+        lines=_FULL,
     ),
     Labelled(
         "good-filter-nonce",

@@ -29,7 +29,10 @@ _ENDLESS: dict[Language, str] = {
 
 
 def mutants(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
-    """For all programs of a submission together; data files beside them say the same constant on every line."""
+    """For all programs of a submission together; data files beside them say the same constant on every line, or once.
+
+    Once is what a program prints that a verifier runs to know what the data should be.
+    """
     yield from _idle(outputs)
     found = programs(outputs)
     if not found:
@@ -40,6 +43,9 @@ def mutants(outputs: Mapping[str, bytes]) -> Iterator[Mutant]:
         data = {path: _same_lines(content, value) for path, content in outputs.items() if path not in found}
         if data:
             yield Mutant(f"programs that only give {value!r}, and data to match", {**files, **data})
+        once = dict.fromkeys(data, f"{value}\n".encode())
+        if once != data:
+            yield Mutant(f"programs that only give {value!r}, and data that say it once", {**files, **once})
     yield from _echoes(outputs, found)
     endless = {path: _ENDLESS[language].encode() for path, language in found.items()}
     yield Mutant("programs that never end", endless, endless=True)

@@ -154,6 +154,7 @@ def test_a_constant_shell_program_prints_its_constant(value: object) -> None:
 def test_data_beside_constant_programs_says_the_same_on_every_line() -> None:
     found = {m.name: m for m in constant_programs.mutants({"/app/s.py": MODULE, "/app/out": b"a\nb\n"})}
     assert found["programs that only give '', and data to match"].files["/app/out"] == b"\n\n"
+    assert found["programs that only give 'x', and data that say it once"].files["/app/out"] == b"x\n"
     assert found["programs that never end"].endless
     assert list(constant_programs.mutants({"/app/out": b"a\n"})) == []
 
