@@ -18,6 +18,7 @@ code=0
 
 mapfile -t names < <("$PY" -c 'import json, sys; print(*json.load(open(sys.argv[1])), sep="\n")' "$failed")
 if [[ ${#names[@]} -gt $HANDFUL ]]; then exit "$code"; fi
+for name in "${names[@]}"; do [[ $name == *::* ]] || exit "$code"; done  # a file or a worker that could not be collected
 say "once more, alone: ${names[*]}"
 "$PY" -m pytest -o "cache_dir=$cache" --last-failed --last-failed-no-failures none "$@" -n 0
 for name in "${names[@]}"; do

@@ -166,12 +166,14 @@ def test_steady():
 """
 
 
-def _twice(folder: Path, *, failing: int, right: bool) -> subprocess.CompletedProcess[str]:
+def _twice(
+    folder: Path, *, failing: int, right: bool, arguments: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     (folder / "test_some.py").write_text(FIRST_TIME_ONLY.format(failing=failing, right=right))
     (folder / "pytest.ini").write_text("[pytest]\n")
     machine = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "UNSTEADY"))}
     told = {"UNSTEADY": str(folder / "unsteady")}
-    return _run(machine | told, "scripts/twice.sh", "-c", str(folder / "pytest.ini"), str(folder))
+    return _run(machine | told, "scripts/twice.sh", "-c", str(folder / "pytest.ini"), str(folder), *arguments)
 
 
 def test_what_passes_alone_passes_and_is_named(tmp_path: Path) -> None:
@@ -216,3 +218,10 @@ def test_an_interrupt_ends_the_scripts_too(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # what began in the background ignores it
     )
     assert done.returncode == 130
+
+
+def test_a_file_that_cannot_be_collected_is_not_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "test_broken.py").write_text("assert False\n")
+    done = _twice(tmp_path, failing=0, right=True, arguments=("-n", "1"))
+    assert done.returncode == 1
+    assert "once more" not in done.stderr

@@ -42,7 +42,7 @@ def members(content: bytes) -> dict[str, bytes]:
         return {name: file.read() for name, file in files if file is not None}
 
 
-@pytest.mark.parametrize("content", [zipped(), tarred(), gzip.compress(tarred())])
+@pytest.mark.parametrize("content", [zipped(), tarred(), gzip.compress(tarred())], ids=["zip", "tar", "tar.gz"])
 def test_members_are_emptied_and_the_last_goes(content: bytes) -> None:
     made = [mutant.files["/a"] for mutant in archives.mutants("/a", content)]
     assert [members(other) for other in made] == [{"a.md": b"", "b.md": b""}, {"a.md": b"one"}]

@@ -52,7 +52,9 @@ def test_members_of_an_archive_that_are_texts_are_found(data: bytes) -> None:
     assert texts_in("/opt/x", data) == TEXTS
 
 
-@pytest.mark.parametrize("data", [gzip.compress(b"173\n"), bz2.compress(b"173\n"), lzma.compress(b"173\n")])
+@pytest.mark.parametrize(
+    "data", [gzip.compress(b"173\n"), bz2.compress(b"173\n"), lzma.compress(b"173\n")], ids=["gzip", "bzip2", "xz"]
+)
 def test_a_compressed_file_is_read(data: bytes) -> None:
     assert texts_in("/opt/x", data) == {"/opt/x!content": "173\n"}
 
